@@ -1,0 +1,61 @@
+# Two commands on a fresh machine: `make demo` runs the main job, `make test` the tests.
+# PyTorch comes through constraints.txt (the CPU build) with plain pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+OUT ?= regard-demo
+DEMO_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types format bench ci clean
+
+help:
+	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
+	@echo "make test    set up everything and run all tests"
+	@echo "make setup   set up everything in $(VENV)"
+	@echo "make lint    style and the import contract"
+	@echo "make types   mypy --strict"
+	@echo "make bench   side-by-side measurements"
+	@echo "make ci      what runs before a change lands"
+
+# Two stages, so that the demo does not wait for test tools.
+$(VENV)/.train: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt torch
+	$(PIP) install --constraint constraints.txt --editable '.[train]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.train
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.dev
+
+demo: $(VENV)/.train
+	$(BIN)/regard demo --out $(OUT) $(DEMO_FLAGS)
+
+test: $(VENV)/.dev
+	$(BIN)/pytest --numprocesses 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/decoder.py
+
+ci:
+	.ci/run
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,226 @@
+"""Whom to blame when arguments do not fit: the slow half of :func:`regard.axes.checked`.
+
+It runs only after the fast check has failed, and decides by vote: the size that most arguments
+agree on is right, a tie goes to the earlier argument. A culprit whose transpose would mend
+everything is named before others.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from regard.errors import BackendError, MaskError, RegardError, ShapeError, explain
+
+__all__ = ["Argument", "Given", "diagnose"]
+
+_SAID = {
+    "float": "a floating-point array",
+    "bool": "a boolean array",
+    "int": "an integer array",
+}
+
+
+class Argument(NamedTuple):
+    """One array argument of a checked function, as its annotation states it."""
+
+    name: str
+    kind: str  # float, bool or int
+    leading: str  # name of the ``*batch`` axes, or "" where there are none
+    axes: tuple[str, ...]  # the named axes behind them; "d_s+d_h" is a sum of two
+    position: int  # in the call; -1 when keyword-only
+    lists: bool  # nested lists are welcome too
+
+    def stated(self, sizes: dict[str, Any] | None = None) -> str:
+        """Return ``U_a (d_attn=13, d_h)``: the annotation, with the sizes that are known."""
+        known = sizes or {}
+        axes = [f"{axis}={known[axis]}" if axis in known else axis for axis in self.axes]
+        return f"{self.name} {_tuple(['*' + self.leading] * bool(self.leading) + axes)}"
+
+
+class Given(NamedTuple):
+    """An argument and what was passed for it."""
+
+    argument: Argument
+    type_name: str
+    home: str  # the array's library, "lists" for nested lists, "" where it is neither
+    kind: str = ""
+    dtype: Any = None
+    shape: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The argument's name."""
+        return self.argument.name
+
+
+def diagnose(function: str, given: Sequence[Given]) -> RegardError:
+    """Return the error that names the argument at fault in a call of `function`."""
+    return (
+        _no_array(function, given)
+        or _wrong_kind(function, given)
+        or _wrong_library(function, given)
+        or _wrong_rank(function, given)
+        or _wrong_size(function, given)
+        or _wrong_number_type(function, given)
+        # Reached only if the fast check refuses what all of these accept: a defect of ours.
+        or BackendError(f"{function}(): its arguments do not fit: {[g.name for g in given]}")
+    )
+
+
+def _no_array(function: str, given: Sequence[Given]) -> RegardError | None:
+    for one in given:
+        if one.home and (one.home != "lists" or one.argument.lists):
+            continue
+        remedy = "numpy.asarray(...) turns nested lists into an array"
+        return BackendError(
+            explain(
+                f"{function}(): `{one.name}` is no array",
+                expected=f"{_SAID[one.argument.kind]} {one.argument.stated()}",
+                got=one.type_name,
+                help=remedy if one.home == "lists" else None,
+            )
+        )
+    return None
+
+
+def _wrong_kind(function: str, given: Sequence[Given]) -> RegardError | None:
+    for one in given:
+        wanted = one.argument.kind
+        if one.kind == wanted:
+            continue
+        what = f"{function}(): `{one.name}` is not {_SAID[wanted]}"
+        expected = f"{_SAID[wanted]} {one.argument.stated()}"
+        got = f"dtype {one.dtype}"
+        if wanted != "bool":
+            remedy = "convert the integers to floats first" if one.kind == "int" else None
+            return BackendError(explain(what, expected=expected, got=got, help=remedy))
+        remedy = (
+            f"`{one.name} != 0` if 1 means may attend, `{one.name} == 0` if 1 means padding"
+        )
+        if one.kind == "float":
+            remedy = f"a float mask that is added to scores goes to `bias`;\n{remedy}"
+        because = "a mask is True where a query may attend"
+        return MaskError(
+            explain(what, expected=expected, got=got, because=because, help=remedy)
+        )
+    return None
+
+
+def _wrong_library(function: str, given: Sequence[Given]) -> RegardError | None:
+    first = given[0]
+    for one in given:
+        if one.home != first.home:
+            return BackendError(
+                explain(
+                    f"{function}(): `{one.name}` and `{first.name}` are of different libraries",
+                    expected=f"`{one.name}` from {first.home}",
+                    got=f"`{one.name}` from {one.home}",
+                    because=f"`{first.name}` is from {first.home}",
+                )
+            )
+    return None
+
+
+def _wrong_number_type(function: str, given: Sequence[Given]) -> RegardError | None:
+    floats = [one for one in given if one.argument.kind == "float"]
+    for one in floats:
+        if one.dtype != floats[0].dtype:
+            return BackendError(
+                explain(
+                    f"{function}(): `{one.name}` and `{floats[0].name}` differ in number type",
+                    expected=f"`{one.name}` of dtype {floats[0].dtype}",
+                    got=f"`{one.name}` of dtype {one.dtype}",
+                    because=f"`{floats[0].name}` has dtype {floats[0].dtype}",
+                    help="convert one of them: nothing is promoted silently",
+                )
+            )
+    return None
+
+
+def _wrong_rank(function: str, given: Sequence[Given]) -> RegardError | None:
+    for one in given:
+        axes, named, rank = one.argument.axes, len(one.argument.axes), len(one.shape)
+        if rank == named or (rank > named and one.argument.leading):
+            continue
+        remedy = None
+        if named - rank == 1 and axes[0] in ("T_dec", "T_enc"):
+            remedy = f"one step is {axes[0]} = 1: add that axis, none is squeezed away"
+        wanted = f"at least {named}" if one.argument.leading else f"{named}"
+        return ShapeError(
+            explain(
+                f"{function}(): `{one.name}` has {rank} {'axis' if rank == 1 else 'axes'}, "
+                f"not {wanted}",
+                expected=one.argument.stated(),
+                got=f"{one.name} {_tuple(one.shape)}",
+                help=remedy,
+            )
+        )
+    return None
+
+
+def _wrong_size(function: str, given: Sequence[Given]) -> RegardError | None:
+    right, source = _agree(given)
+    wrong = [
+        (one, axis)
+        for one in given
+        for axis, size in _sizes(one.argument, one.shape).items()
+        if axis in right and size != right[axis]
+    ]
+    if not wrong:
+        return None
+    one, axis = min(wrong, key=lambda pair: not _transpose_fits(pair[0], right))
+    expected = one.argument.stated({a: s for a, s in right.items() if a in one.argument.axes})
+    if axis.startswith("*"):
+        expected = f"{one.name} {_tuple([*right[axis], *one.argument.axes])}"
+    because = f"{axis.lstrip('*')} = {right[axis]} comes from `{source[axis].name}`"
+    if "+" in axis:
+        parts = " + ".join(f"{part} ({right[part]})" for part in axis.split("+"))
+        because = f"{parts} = {right[axis]}"
+    remedy = None
+    if _transpose_fits(one, right):
+        remedy = f"the transpose of `{one.name}` would fit"
+    return ShapeError(
+        explain(
+            f"{function}(): `{one.name}` does not fit `{source[axis].name}` "
+            f"on axis {axis.lstrip('*')}",
+            expected=expected,
+            got=f"{one.name} {_tuple(one.shape)}",
+            because=because,
+            help=remedy,
+        )
+    )
+
+
+def _agree(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, Given]]:
+    """Return each axis' right size, and the first argument that has it."""
+    claims: dict[str, list[tuple[Any, Given]]] = {}
+    for one in given:
+        for axis, size in _sizes(one.argument, one.shape).items():
+            claims.setdefault(axis, []).append((size, one))
+    right, source = {}, {}
+    for axis, found in claims.items():
+        sizes = [size for size, _ in found]
+        right[axis] = max(sizes, key=sizes.count)  # the first of equals
+        source[axis] = next(one for size, one in found if size == right[axis])
+    for axis in [axis for axis in claims if "+" in axis]:
+        parts = axis.split("+")
+        right[axis] = sum(right[part] for part in parts)
+        source[axis] = source[parts[0]]
+    return right, source
+
+
+def _sizes(argument: Argument, shape: tuple[int, ...]) -> dict[str, Any]:
+    rest = len(shape) - len(argument.axes)
+    leading = {"*" + argument.leading: shape[:rest]} if argument.leading else {}
+    return {**leading, **dict(zip(argument.axes, shape[rest:], strict=True))}
+
+
+def _transpose_fits(one: Given, right: dict[str, Any]) -> bool:
+    if len(one.argument.axes) != 2 or one.shape[-1] == one.shape[-2]:
+        return False
+    turned = _sizes(one.argument, (*one.shape[:-2], one.shape[-1], one.shape[-2]))
+    return all(right[axis] == size for axis, size in turned.items())
+
+
+def _tuple(items: Sequence[Any]) -> str:
+    inner = ", ".join(str(item) for item in items)
+    return f"({inner},)" if len(items) == 1 else f"({inner})"

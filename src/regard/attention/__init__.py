@@ -1,0 +1,1 @@
+"""Compute: scores, masks, weights, context and heads, for every array-API library."""

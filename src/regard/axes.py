@@ -1,0 +1,243 @@
+"""Axis names, and the check that holds every function to them.
+
+One name an axis, everywhere: in annotations, docstrings, error texts and figures.
+
+==========  ===========================================================  ==================
+name        meaning                                                      in the papers
+==========  ===========================================================  ==================
+``batch``   examples; ``*batch`` is any number of leading axes
+``T_dec``   queries: decoder steps                                       t, i
+``T_enc``   keys: encoder states                                         s, j, T_x
+``d_s``     size of a query: the decoder state                           n
+``d_h``     size of a key: the encoder state (2n if bidirectional)       2n
+``d_v``     size of a value; ``d_h`` in the classical case
+``d_attn``  size of the space where an additive score compares           n'
+``heads``   parallel attentions                                          h
+``d_head``  size of one head's query or key                              d_k
+==========  ===========================================================  ==================
+
+:func:`checked` reads the jaxtyping annotations of a function, so documentation, types and the
+run-time check are one text. Nothing is broadcast: an axis of size 1 does not fit one of size 5.
+"""
+
+import functools
+import importlib
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import array_api_compat
+
+from regard._blame import Argument, Given, diagnose
+from regard.errors import ShapeError, explain
+
+__all__ = ["Array", "Nested", "checked", "library", "namespace", "nested_shape"]
+
+Array: TypeAlias = Any
+"""An array of any array-API library: NumPy, PyTorch, JAX, array-api-strict."""
+
+Nested: TypeAlias = list[Any]
+"""Nested lists of Python floats, as :mod:`regard.attention.reference` takes them."""
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_LIBRARIES = {
+    "numpy": "NumPy",
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "jaxlib": "JAX",
+    "array_api_strict": "array-api-strict",
+}
+_KINDS = {"Float": "float", "Bool": "bool", "Integer": "int"}
+_KIND_OF: dict[tuple[type, Any], str] = {}
+_HOMES: dict[type, str] = {}
+_NAMESPACES: dict[type, Any] = {}
+
+
+class _Mismatch(Exception):  # noqa: N818 - never leaves this module
+    """Raised by the fast check; the slow path then works out whom to blame."""
+
+
+def checked(function: _F) -> _F:
+    """Check every array argument against its annotation before the function runs.
+
+    The annotations are jaxtyping's (``Float[Array, "*batch T_dec d_s"]``); ``| None`` makes an
+    argument optional and ``| Nested`` lets it be nested lists. Axes of one name must have one
+    size across all arguments, all arrays must come from one library, and floating-point
+    arguments must share one number type.
+
+    Parameters
+    ----------
+    function : callable
+        With jaxtyping annotations on its array arguments.
+
+    Returns
+    -------
+    function : callable
+        The same, checked. The call raises ShapeError where an axis has two sizes or an argument
+        the wrong number of axes; MaskError where a mask is not boolean; BackendError where
+        something is no array, or comes from another library, or has another number type.
+    """
+    arguments = _read(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            _fits(arguments, args, kwargs)
+        except _Mismatch:
+            pairs = _passed(arguments, args, kwargs)
+            given = [_describe(argument, value) for argument, value in pairs]
+            raise diagnose(function.__name__, given) from None
+        return function(*args, **kwargs)
+
+    return typing.cast(_F, call)
+
+
+def nested_shape(value: Any, name: str = "value") -> tuple[int, ...]:
+    """Return the shape of nested lists: ``[[1, 2, 3], [4, 5, 6]]`` has shape ``(2, 3)``.
+
+    Raises
+    ------
+    ShapeError
+        Two lists at one level have different lengths; the text names the place.
+    """
+    if not isinstance(value, list | tuple):
+        return ()
+    shapes = [nested_shape(item, name) for item in value]
+    for index, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                explain(
+                    f"`{name}` is ragged: its rows differ in length",
+                    expected=f"every row of shape {shapes[0]}, as row 0",
+                    got=f"row {index} of shape {shape}",
+                    help="pad the short rows and mask the padding",
+                )
+            )
+    return (len(value), *(shapes[0] if shapes else ()))
+
+
+def library(kind: type) -> str:
+    """Return the name of the library that a type of array belongs to, "" if it is none.
+
+    >>> library(list)
+    ''
+    """
+    if kind not in _HOMES:
+        # A user's subclass counts as the library it extends.
+        roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+        known = [_LIBRARIES[root] for root in roots if root in _LIBRARIES]
+        _HOMES[kind] = known[0] if known and hasattr(kind, "shape") else ""
+    return _HOMES[kind]
+
+
+def namespace(array: Array | None) -> Any:
+    """Return the array-API namespace of an array; NumPy's for None.
+
+    Cached by type: looking it up anew costs more than a small score.
+    """
+    kind = type(array)
+    if kind not in _NAMESPACES:
+        if array is None:
+            _NAMESPACES[kind] = importlib.import_module("array_api_compat.numpy")
+        else:
+            _NAMESPACES[kind] = array_api_compat.array_namespace(array)
+    return _NAMESPACES[kind]
+
+
+def _read(function: Callable[..., Any]) -> tuple[Argument, ...]:
+    hints = typing.get_type_hints(function)
+    found = []
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        hint = hints.get(parameter.name)
+        options = typing.get_args(hint) or (hint,)
+        annotated = [option for option in options if hasattr(option, "dim_str")]
+        if not annotated:
+            continue
+        axes = annotated[0].dim_str.split()
+        leading = axes.pop(0)[1:] if axes and axes[0].startswith("*") else ""
+        positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        found.append(
+            Argument(
+                parameter.name,
+                kind=_KINDS[annotated[0].__name__.partition("[")[0]],
+                leading=leading,
+                axes=tuple(axes),
+                position=position if positional else -1,
+                lists=Nested in options,
+            )
+        )
+    return tuple(found)
+
+
+def _passed(
+    arguments: Sequence[Argument], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[Argument, Any]]:
+    for argument in arguments:
+        if 0 <= argument.position < len(args):
+            value = args[argument.position]
+        else:
+            # A missing required argument is Python's own TypeError, which names it.
+            value = kwargs.get(argument.name)
+        if value is not None:
+            yield argument, value
+
+
+def _fits(  # noqa: PLR0912 - one loop, so that a call costs microseconds
+    arguments: Sequence[Argument], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise _Mismatch at the first thing that does not fit; cheap, and says nothing."""
+    sizes: dict[str, Any] = {}
+    dtype = home = None
+    for argument, value in _passed(arguments, args, kwargs):
+        where = library(type(value))
+        if where:
+            shape = value.shape
+            if _kind(value.dtype) != argument.kind:
+                raise _Mismatch
+            if argument.kind == "float":
+                dtype = value.dtype if dtype is None else dtype
+                if value.dtype != dtype:
+                    raise _Mismatch
+        elif argument.lists and isinstance(value, list | tuple):
+            where, shape = "lists", nested_shape(value, argument.name)
+        else:
+            raise _Mismatch
+        home = home or where
+        rest = len(shape) - len(argument.axes)
+        if where != home or rest < 0 or (rest and not argument.leading):
+            raise _Mismatch
+        if (
+            argument.leading
+            and sizes.setdefault(argument.leading, shape[:rest]) != shape[:rest]
+        ):
+            raise _Mismatch
+        for axis, size in zip(argument.axes, shape[rest:], strict=True):
+            if "+" in axis:
+                # The parts of a sum stand in earlier arguments.
+                if sum(sizes[part] for part in axis.split("+")) != size:
+                    raise _Mismatch
+            elif sizes.setdefault(axis, size) != size:
+                raise _Mismatch
+
+
+def _describe(argument: Argument, value: Any) -> Given:
+    home = library(type(value))
+    if home:
+        shape = tuple(value.shape)
+        return Given(
+            argument, type(value).__name__, home, _kind(value.dtype), value.dtype, shape
+        )
+    if isinstance(value, list | tuple):
+        shape = nested_shape(value, argument.name)
+        return Given(argument, type(value).__name__, "lists", argument.kind, None, shape)
+    return Given(argument, type(value).__name__, "")
+
+
+def _kind(dtype: Any) -> str:
+    # Keyed by class too: dtypes of two libraries can share a hash, and some warn when compared.
+    key = (dtype.__class__, dtype)
+    if key not in _KIND_OF:
+        text = str(dtype)
+        _KIND_OF[key] = next((kind for kind in ("float", "bool", "int") if kind in text), text)
+    return _KIND_OF[key]
