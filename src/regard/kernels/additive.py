@@ -1,0 +1,145 @@
+r"""Additive scores of many queries at once, in memory that does not grow with the pairs.
+
+Written plainly, ``tanh(q + k) @ v`` holds an array (batch, T_dec, T_enc, d_attn), twice when it
+is trained. Here the pairs pass through one buffer, block by block, forward and backward; the
+arithmetic is that of :mod:`regard.kernels.pairs`.
+"""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
+
+__all__ = ["additive_scores", "alias"]
+
+# What a block may hold. On a CPU it should stay in a core's cache; an accelerator wants work.
+_BLOCK_BYTES = {"cpu": 2**20}
+_BLOCK_BYTES_ELSEWHERE = 2**28
+
+
+def additive_scores(
+    query: Tensor, key: Tensor, v: Tensor, *, keys: PreparedKeys | None = None
+) -> Tensor:
+    r"""Score with v . tanh(query + key) for every pair.
+
+    Parameters
+    ----------
+    query, key : (*batch, T_dec, d_attn), (*batch, T_enc, d_attn)
+        Already projected.
+    v : (d_attn,)
+    keys : PreparedKeys, optional
+        What :func:`~regard.kernels.pairs.prepare_keys` made of `key`, to save making it again.
+
+    Returns
+    -------
+    scores : (*batch, T_dec, T_enc)
+
+    Notes
+    -----
+    Half precision, and code under ``torch.compile``, take the plain formula: the compiler fuses
+    it by itself. Second derivatives go through the plain formula as well.
+    """
+    if torch.compiler.is_compiling() or key.dtype not in (torch.float32, torch.float64):
+        return _plain(query, key, v)
+    if keys is None:
+        keys = prepare_keys(key)
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, v)):
+        return _apply(query, key, v, keys)
+    return _forward(query, v, keys)
+
+
+def alias(given: Tensor) -> Tensor:
+    """Return the same values as a node to differentiate by, so that autograd stops there.
+
+    Differentiating by an input itself would walk on, to other inputs that were made of it.
+    """
+    return given.view_as(given) if given.requires_grad else given.detach().requires_grad_()
+
+
+def _apply(*given: Any) -> Tensor:
+    return _AdditiveScores.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
+
+
+def _plain(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    pairs = query.unsqueeze(-2) + key.unsqueeze(-3)  # (*batch, T_dec, T_enc, d_attn)
+    return torch.tanh(pairs) @ v
+
+
+class _AdditiveScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+        ctx.save_for_backward(query, key, v)
+        ctx.keys = keys
+        return _forward(query, v, keys)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, v = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            # A second derivative was asked for: let autograd see the plain formula.
+            inputs = tuple(alias(each) for each in (query, key, v))
+            scores = _plain(*inputs)
+            return (*torch.autograd.grad(scores, inputs, grad, create_graph=True), None)
+        return (*_backward(query, v, ctx.keys, grad), None)
+
+
+def _forward(query: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+    *batch, T_dec, d_attn = query.shape
+    examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
+    E = prepare_queries(query, keys).reshape(examples, T_dec, 1, d_attn)
+    F = keys.factor.reshape(examples, 1, T_enc, d_attn)
+    scores = query.new_empty(examples, T_dec, T_enc)
+    for here, r in _blocks(E, F, factored=keys.factored):
+        scores[here] = torch.mv(r.view(-1, d_attn), v).view(r.shape[:-1])
+    # tanh = 1 - 2 r
+    return scores.mul_(-2).add_(v.sum()).view(*batch, T_dec, T_enc)
+
+
+def _backward(
+    query: Tensor, v: Tensor, keys: PreparedKeys, grad: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    T_dec, d_attn = query.shape[-2:]
+    examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
+    E = prepare_queries(query, keys).reshape(examples, T_dec, 1, d_attn)
+    F = keys.factor.reshape(examples, 1, T_enc, d_attn)
+    grad = grad.reshape(examples, T_dec, T_enc)
+    d_query = E.new_empty(examples, T_dec, d_attn)
+    d_key = F.new_zeros(examples, T_enc, d_attn)
+    d_v = torch.zeros_like(v)
+    for here, r in _blocks(E, F, factored=keys.factored):
+        g = grad[here].contiguous()
+        d_v.addmv_(r.view(-1, d_attn).t(), g.view(-1))
+        r.addcmul_(r, r, value=-1)  # a quarter of the tangent's derivative
+        r.mul_(g.unsqueeze(-1))
+        torch.sum(r, 2, out=d_query[here])
+        d_key[here[0]] += r.sum(1)
+    slope = 4 * v
+    return (
+        d_query.mul_(slope).view_as(query),
+        d_key.mul_(slope).view(keys.factor.shape),
+        grad.sum() - 2 * d_v,
+    )
+
+
+def _blocks(
+    E: Tensor, F: Tensor, *, factored: bool
+) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
+    """Yield slices of batch and T_dec with their r, in a buffer that the next overwrites."""
+    examples, T_dec, _, d_attn = E.shape
+    T_enc = F.shape[2]
+    limit = _BLOCK_BYTES.get(F.device.type, _BLOCK_BYTES_ELSEWHERE) // F.element_size()
+    row = max(1, T_enc * d_attn)
+    steps = max(1, min(T_dec, limit // row))
+    together = max(1, min(examples, limit // (row * max(1, T_dec)))) if steps == T_dec else 1
+    buffer = F.new_empty(together * steps * T_enc * d_attn)
+    for b in range(0, examples, together):
+        for t in range(0, T_dec, steps):
+            here = slice(b, b + together), slice(t, t + steps)
+            e, f = E[here], F[here[0]]
+            shape = (e.shape[0], e.shape[1], T_enc, d_attn)
+            r = buffer[: prod(shape)].view(shape)
+            yield here, reciprocals(e, f, factored=factored, out=r)

@@ -1,0 +1,225 @@
+"""What all decoders share: their doors, the checks at them, and what comes out.
+
+A decoder's state is opaque to its caller. Whether attention is asked with the state before a
+step or after it is the decoder's own business; a caller who could pass the query could pass the
+wrong one.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ConventionError, explain
+from regard.nn.memory import Memory, key_mask_of, require_own
+from regard.nn.shapes import fit
+
+__all__ = ["Decoded", "Decoder", "DecoderState", "Stepped"]
+
+
+class Decoded(NamedTuple):
+    """What a decoder made of a whole sequence of inputs."""
+
+    outputs: Tensor
+    """(batch, T_dec, d_out): what a vocabulary's layer reads."""
+
+    states: Tensor
+    """(batch, T_dec, d_s): s_1 .. s_T."""
+
+    contexts: Tensor | None
+    """(batch, T_dec, d_h); None without attention."""
+
+    weights: Tensor | None
+    """(batch, T_dec, T_enc), one row a step; None without attention."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecoderState:
+    """Where a decoder stands between two steps; only the decoder that made it accepts it."""
+
+    hidden: Tensor
+    """(batch, d_s)"""
+
+    owner: nn.Module = field(repr=False)
+
+    def select(self, indices: Tensor) -> "DecoderState":
+        """Return the state of these examples, in this order, repeats allowed."""
+        return DecoderState(self.hidden[indices], self.owner)
+
+
+class Stepped(NamedTuple):
+    """What one step made; unpacks as ``output, state, weights``."""
+
+    output: Tensor
+    """(batch, d_out)"""
+
+    state: DecoderState
+    """To be passed to the next step."""
+
+    weights: Tensor | None
+    """(batch, T_enc); None without attention."""
+
+
+class Decoder(nn.Module):
+    """The doors and their checks; a subclass runs one step or all."""
+
+    def __init__(self, d_in: int, d_s: int, d_out: int, *, d_h: int | None = None) -> None:
+        super().__init__()
+        self.d_in = d_in
+        self.d_s = d_s
+        self.d_h = d_h
+        self.d_out = d_out
+
+    def prepare(
+        self,
+        encoder_states: Tensor,
+        key_lengths: Tensor | None = None,
+        *,
+        key_mask: Tensor | None = None,
+    ) -> Memory:
+        """Make the source ready for any number of steps; keys are projected here, once.
+
+        Parameters
+        ----------
+        encoder_states : (batch, T_enc, d_h)
+        key_lengths : (batch,), integers, optional
+            Number of real states of each example, 0 to T_enc; the rest is padding, whose
+            content has no influence.
+        key_mask : (batch, T_enc), bool, optional
+            True = may be attended; holds together with `key_lengths`.
+
+        Returns
+        -------
+        memory : Memory
+
+        Raises
+        ------
+        ShapeError, MaskError, BackendError
+            An argument does not fit the decoder or the others.
+        """
+        call = f"{type(self).__name__}.prepare"
+        fit(
+            call,
+            {} if self.d_h is None else {"d_h": self.d_h},
+            self._dtype(),
+            encoder_states=(encoder_states, "float batch T_enc d_h"),
+        )
+        may = key_mask_of(call, encoder_states, key_lengths, key_mask, name="encoder_states")
+        return self._prepare(encoder_states, may)
+
+    def start(self, initial_state: Tensor) -> DecoderState:
+        """Return where decoding begins.
+
+        Parameters
+        ----------
+        initial_state : (batch, d_s)
+            s_0, often a projection of the encoder's last state.
+
+        Raises
+        ------
+        ShapeError, BackendError
+            It does not fit the decoder.
+        """
+        fit(
+            f"{type(self).__name__}.start",
+            {"d_s": self.d_s},
+            self._dtype(),
+            initial_state=(initial_state, "float batch d_s"),
+        )
+        return DecoderState(initial_state, self)
+
+    def forward(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
+        """Decode a sequence whose inputs are all known, as teacher forcing does.
+
+        Parameters
+        ----------
+        inputs : (batch, T_dec, d_in)
+            What each step reads, usually the embedding of the previous token.
+        memory : Memory
+            What this decoder's :meth:`prepare` returned.
+        initial_state : (batch, d_s)
+            s_0.
+
+        Returns
+        -------
+        decoded : Decoded
+            The same numbers, to rounding, as :meth:`step` gives one at a time.
+
+        Raises
+        ------
+        ShapeError, BackendError
+            An argument does not fit the decoder or the others.
+        ConventionError
+            A memory that another decoder prepared.
+        """
+        call = type(self).__name__
+        require_own(call, memory, self)
+        fit(
+            call,
+            {"d_in": self.d_in, "d_s": self.d_s},
+            self._dtype(),
+            memory=(memory.key, "float batch T_enc d_h"),
+            inputs=(inputs, "float batch T_dec d_in"),
+            initial_state=(initial_state, "float batch d_s"),
+        )
+        return self._run(inputs, memory, initial_state)
+
+    def step(self, input: Tensor, memory: Memory, state: DecoderState) -> Stepped:  # noqa: A002 - the singular of forward's name
+        """Decode one step, as greedy and beam search do.
+
+        Parameters
+        ----------
+        input : (batch, d_in)
+            What this step reads.
+        memory : Memory
+            What this decoder's :meth:`prepare` returned.
+        state : DecoderState
+            From :meth:`start`, or from the step before.
+
+        Returns
+        -------
+        stepped : Stepped
+            ``(output, state, weights)``.
+
+        Raises
+        ------
+        ShapeError, BackendError
+            An argument does not fit the decoder or the others.
+        ConventionError
+            `state` is a bare tensor or another decoder's, or the memory is another decoder's.
+        """
+        call = f"{type(self).__name__}.step"
+        require_own(call, memory, self)
+        if not isinstance(state, DecoderState) or state.owner is not self:
+            raise ConventionError(
+                explain(
+                    f"{call}(): `state` is not this decoder's",
+                    expected="what start(initial_state) or the step before returned",
+                    got=f"the state of another {type(state.owner).__name__}"
+                    if isinstance(state, DecoderState)
+                    else type(state).__name__,
+                    because="the decoder forms its query itself, from the right moment in time",
+                )
+            )
+        fit(
+            call,
+            {"d_in": self.d_in, "d_s": self.d_s},
+            self._dtype(),
+            memory=(memory.key, "float batch T_enc d_h"),
+            input=(input, "float batch d_in"),
+            state=(state.hidden, "float batch d_s"),
+        )
+        return self._step(input, memory, state.hidden)
+
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def _prepare(self, encoder_states: Tensor, key_mask: Tensor | None) -> Memory:
+        raise NotImplementedError
+
+    def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
+        raise NotImplementedError
+
+    def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
+        raise NotImplementedError
