@@ -1,0 +1,29 @@
+"""A command whose help begins with a working example."""
+
+from typing import Any
+
+import click
+
+__all__ = ["ExampleCommand"]
+
+
+class ExampleCommand(click.Command):
+    """A click command that prints ``example`` before its usage.
+
+    Parameters
+    ----------
+    example : str
+        Lines for a shell.
+    """
+
+    def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example, then what click writes."""
+        with formatter.section("Example"):
+            for line in self.example.strip().splitlines():
+                formatter.write(f"  {line}\n")
+        formatter.write_paragraph()
+        super().format_help(ctx, formatter)

@@ -1,0 +1,143 @@
+"""The encoder: source symbols to encoder states, and to the decoder's first state."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Integer
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.axes import checked
+from regard.errors import ShapeError, explain
+from regard.seq2seq.vocab import PAD, UNK
+
+__all__ = ["Encoded", "Encoder"]
+
+
+class Encoded(NamedTuple):
+    """What an encoder returns.
+
+    Attributes
+    ----------
+    states : (batch, T_enc, d_h)
+        Zero on padding.
+    initial : (batch, d_s)
+        The decoder's state before its first step, within -1 and 1.
+    """
+
+    states: Tensor
+    initial: Tensor
+
+
+class Encoder(nn.Module):
+    r"""A GRU over embedded symbols, in one or both directions.
+
+    .. math:: s_0 = \tanh(W [\overrightarrow{h}_{T}; \overleftarrow{h}_1] + b)
+
+    Parameters
+    ----------
+    symbols : int
+        Size of the source vocabulary, reserved ids included.
+    d_in, d_hidden, d_s : int
+        Sizes of an embedding, of the states of one direction, of a decoder state.
+    bidirectional : bool
+        States are then ``[forward; backward]`` and ``d_h`` is ``2 * d_hidden``.
+    layers : int
+        GRU layers on top of each other.
+    dropout : float
+        On embeddings and on states, 0 to below 1.
+
+    Notes
+    -----
+    The paper's initial state reads the backward direction only; here both final states are
+    read. An unknown symbol starts with a zero embedding and, as training never shows one, keeps
+    it: it says "something stood here".
+
+    References
+    ----------
+    .. [1] Bahdanau, Cho and Bengio, "Neural Machine Translation by Jointly Learning to Align
+       and Translate", ICLR 2015, section 3.2 and appendix A.2.2. arXiv:1409.0473
+    """
+
+    def __init__(
+        self,
+        symbols: int,
+        d_in: int,
+        d_hidden: int,
+        d_s: int,
+        *,
+        bidirectional: bool = True,
+        layers: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.d_h = d_hidden * (2 if bidirectional else 1)
+        self.embedding = nn.Embedding(symbols, d_in, padding_idx=PAD)
+        with torch.no_grad():
+            self.embedding.weight[UNK] = 0.0
+        self.gru = nn.GRU(
+            d_in,
+            d_hidden,
+            num_layers=layers,
+            batch_first=True,
+            bidirectional=bidirectional,
+            dropout=dropout if layers > 1 else 0.0,
+        )
+        self.bridge = nn.Linear(self.d_h, d_s)
+        self.dropout = nn.Dropout(dropout)
+
+    @checked
+    def forward(
+        self,
+        source: Integer[Tensor, "batch T_enc"],
+        source_lengths: Integer[Tensor, " batch"] | None = None,
+    ) -> Encoded:
+        """Encode a batch.
+
+        Parameters
+        ----------
+        source : (batch, T_enc)
+            Ids; what stands behind a sequence's length is never read.
+        source_lengths : (batch,), optional
+            From 1 to T_enc. None: no sequence is padded.
+
+        Returns
+        -------
+        encoded : Encoded
+            A padded sequence has the states that it has alone, up to rounding.
+
+        Raises
+        ------
+        ShapeError
+            The two disagree on the batch, or a length is outside 1 to T_enc.
+        """
+        if source_lengths is None:
+            states, last = self.gru(self.dropout(self.embedding(source)))
+        else:
+            _check_lengths(source_lengths, source.shape[1])
+            packed = pack_padded_sequence(
+                self.dropout(self.embedding(source)),
+                source_lengths.cpu(),
+                batch_first=True,
+                enforce_sorted=False,
+            )
+            states, last = self.gru(packed)
+            # Back to the length that came in, even if every sequence is shorter.
+            states, _ = pad_packed_sequence(
+                states, batch_first=True, total_length=source.shape[1]
+            )
+        directions = 2 if self.gru.bidirectional else 1
+        ends = torch.cat(tuple(last[-directions:]), dim=-1)  # the top layer's, each direction
+        return Encoded(self.dropout(states), torch.tanh(self.bridge(ends)))
+
+
+def _check_lengths(lengths: Tensor, t_enc: int) -> None:
+    if lengths.numel() and (int(lengths.min()) < 1 or int(lengths.max()) > t_enc):
+        raise ShapeError(
+            explain(
+                "Encoder(): `source_lengths` has a length outside the sequence",
+                expected=f"from 1 to T_enc = {t_enc}",
+                got=f"from {int(lengths.min())} to {int(lengths.max())}",
+                because="an empty sequence has no state that a decoder could start from",
+            )
+        )

@@ -1,0 +1,1 @@
+"""Recipes: data and settings that are known to work, one task a module."""

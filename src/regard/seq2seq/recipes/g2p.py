@@ -1,0 +1,107 @@
+"""Letters to sounds: English words to phonemes, on the lexicon that ships with regard.
+
+The lexicon is CMUdict in the split that published results use: 106,837 words (113,438
+pronunciations) to train on and 12,000 words to test on, 27 letters, 39 phonemes without stress
+[1]_ [2]_. A word with several pronunciations is scored against the nearest.
+
+References
+----------
+.. [1] Yao and Zweig, "Sequence-to-Sequence Neural Net Models for Grapheme-to-Phoneme
+   Conversion", Interspeech 2015. arXiv:1506.00196
+.. [2] Toshniwal and Livescu, "Jointly Learning to Align and Convert Graphemes to Phonemes with
+   Neural Attention Models", SLT 2016. arXiv:1610.06540
+"""
+
+from importlib.resources import as_file, files
+from typing import NamedTuple
+
+from regard.errors import InputError, explain
+from regard.seq2seq.job import JobSettings
+from regard.seq2seq.pairs import Pairs, read_pairs
+from regard.seq2seq.settings import TrainConfig
+
+__all__ = ["PRESETS", "Lexicon", "load", "settings"]
+
+PRESETS = ("minute", "quick")
+_DEV_WORDS = 2000
+
+
+class Lexicon(NamedTuple):
+    """The parts of the lexicon; no word is in two of them."""
+
+    train: Pairs
+    dev: Pairs
+    """2,000 words cut from the training part, always the same."""
+    test: Pairs
+
+
+def load() -> Lexicon:
+    """Read the lexicon that ships with the package."""
+    parts = []
+    for part in ("train", "test"):
+        data = files("regard.seq2seq.recipes") / "data" / f"cmudict-classic.{part}.tsv.gz"
+        with as_file(data) as path:
+            pairs = read_pairs(path)
+        parts.append(Pairs(pairs.items, f"cmudict-classic.{part}", pairs.sha256))
+    kept, dev = parts[0].split(_DEV_WORDS, seed=0)
+    return Lexicon(kept, dev, parts[1])
+
+
+def settings(
+    preset: str = "minute",
+    *,
+    attention: str = "bahdanau",
+    steps: int | None = None,
+    seed: int = 0,
+) -> JobSettings:
+    """Return settings that are known to work.
+
+    Parameters
+    ----------
+    preset : {"minute", "quick"}
+        ``minute``: about one CPU minute on one core. ``quick``: about eight CPU seconds, to see
+        that it works.
+    attention : str
+        As in :class:`~regard.seq2seq.model.ModelConfig`.
+    steps : int, optional
+        Instead of the preset's number.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        ``preset`` is unknown.
+    """
+    if preset not in PRESETS:
+        raise InputError(
+            explain(
+                "g2p.settings(): `preset` is unknown",
+                expected=" or ".join(PRESETS),
+                got=repr(preset),
+            )
+        )
+    quick = preset == "quick"
+    steps = steps if steps is not None else (300 if quick else 2400)
+    return JobSettings(
+        source_symbols="chars",
+        target_symbols="spaces",
+        model={
+            "attention": attention,
+            "d_in": 64,
+            "d_hidden": 96,
+            "d_s": 192 if attention == "dot" else 160,
+            "d_attn": 128,
+            # A minute is under two passes over the data: nothing is learnt by heart.
+            "dropout": 0.0,
+        },
+        batch_tokens=1000,
+        train=TrainConfig(
+            steps=steps,
+            learning_rate=8e-3 if quick else 5e-3,
+            decay="linear",
+            final_share=0.0,
+            warm_up=min(50, steps),
+            evaluate_every=0 if quick else max(1, steps // 4),
+            seed=seed,
+        ),
+    )

@@ -1,0 +1,128 @@
+"""The recipe for a user's own pairs: settings from the size of the data."""
+
+import math
+from typing import Any
+
+from regard.errors import InputError, explain
+from regard.seq2seq.job import JobSettings
+from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.settings import TrainConfig
+
+__all__ = ["HELD_OUT", "held_out_count", "settings_for"]
+
+HELD_OUT = 2000
+"""Sources to hold out at most, when no file of them is given."""
+
+_EPOCHS = 40
+_STEPS = (600, 4000)  # what the epochs come to is kept between these
+_SMALL = 10_000  # pairs; below that a model learns by heart and wants more dropout
+_LOOKS = 8
+
+
+def held_out_count(pairs: Pairs) -> int:
+    """Return how many sources to hold out: a tenth, at most ``HELD_OUT``, at least one."""
+    return max(1, min(HELD_OUT, len(pairs.references()) // 10))
+
+
+def settings_for(
+    pairs: Pairs,
+    *,
+    source_symbols: str = "chars",
+    target_symbols: str = "chars",
+    attention: str = "bahdanau",
+    steps: int | None = None,
+    epochs: float | None = None,
+    batch_tokens: int = 1000,
+    learning_rate: float = 5e-3,
+    dropout: float | None = None,
+    d_hidden: int = 96,
+    d_s: int | None = None,
+    patience: int = 0,
+    seed: int = 0,
+    nfc: bool = True,
+) -> JobSettings:
+    """Choose settings for some pairs; every one can be given instead.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The training data.
+    source_symbols, target_symbols : {"chars", "spaces"}
+    attention : str
+        As in :class:`~regard.seq2seq.model.ModelConfig`.
+    steps, epochs : number, optional
+        How long to train; one of them. By default 40 passes over the data, at least 600 and
+        at most 4,000 steps.
+    batch_tokens, learning_rate, patience, seed, nfc
+        As in :class:`JobSettings` and its parts.
+    dropout : float, optional
+        By default 0.1, and 0.3 below 10,000 pairs.
+    d_hidden, d_s : int
+        Encoder states of one direction, and decoder states; by default five thirds of it, or
+        twice where ``dot`` attention needs that.
+
+    Raises
+    ------
+    InputError
+        Both or a wrong number of steps and epochs, or another setting is refused.
+    """
+    if steps is not None and epochs is not None:
+        raise InputError(
+            explain(
+                "settings_for(): `steps` and `epochs` are both given",
+                expected="one of the two",
+                got=f"{steps} steps and {epochs} epochs",
+            )
+        )
+    if epochs is not None and not 0 < epochs < math.inf:
+        raise InputError(
+            explain("settings_for(): `epochs` is refused", expected="above 0", got=repr(epochs))
+        )
+    if steps is None:
+        per_epoch = _steps_per_epoch(pairs, source_symbols, target_symbols, batch_tokens)
+        if epochs is not None:
+            steps = max(1, math.ceil(epochs * per_epoch))
+        else:
+            steps = min(max(math.ceil(_EPOCHS * per_epoch), _STEPS[0]), _STEPS[1])
+    if dropout is None:
+        dropout = 0.3 if len(pairs) < _SMALL else 0.1
+    if d_s is None:
+        d_s = 2 * d_hidden if attention == "dot" else d_hidden * 5 // 3
+    model: dict[str, Any] = {
+        "attention": attention,
+        "d_in": 64,
+        "d_hidden": d_hidden,
+        "d_s": d_s,
+        "d_attn": 128,
+        "dropout": dropout,
+    }
+    return JobSettings(
+        source_symbols=source_symbols,
+        target_symbols=target_symbols,
+        nfc=nfc,
+        model=model,
+        batch_tokens=batch_tokens,
+        train=TrainConfig(
+            steps=steps,
+            learning_rate=learning_rate,
+            decay="linear",
+            final_share=0.0,
+            warm_up=min(50, steps),
+            evaluate_every=max(1, steps // _LOOKS),
+            patience=patience,
+            seed=seed,
+        ),
+    )
+
+
+def _steps_per_epoch(
+    pairs: Pairs, source_symbols: str, target_symbols: str, batch_tokens: int
+) -> float:
+    def count(text: str, kind: str) -> int:
+        return len(text) if kind == "chars" else len(text.split())
+
+    tokens = sum(
+        count(source, source_symbols) + count(target, target_symbols) + 1
+        for source, target in pairs.items
+    )
+    return tokens / max(1, batch_tokens)

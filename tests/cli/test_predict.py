@@ -1,0 +1,198 @@
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from regard.cli.main import run
+from regard.seq2seq.transducer import Transducer
+
+
+def _run(*arguments) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """Put bytes on stdin."""
+
+    def put(data: bytes):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+
+    return put
+
+
+def test_words_are_answered_in_their_order(model, capsys):
+    assert _run("predict", model, "abc", "dd") == 0
+    wanted = Transducer.load(model).predict(["abc", "dd"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"{p.source}\t{p.target}" for p in wanted]
+
+
+def test_stdin_a_dash_and_a_file_give_the_same(model, typed, tmp_path, capsys):
+    data = b"abc\r\ndd\ncab"
+    (tmp_path / "in.txt").write_bytes(data)
+    found = []
+    for arguments in ([], ["--input", "-"], ["--input", tmp_path / "in.txt"]):
+        typed(data)
+        assert _run("predict", model, *arguments) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0].count("\n") == 3
+    assert found[0] == found[1] == found[2]
+
+
+def test_an_empty_line_is_answered_with_an_empty_line_and_a_warning(model, typed, capsys):
+    typed(b"abc\n\ndd\n")
+    assert _run("predict", model) == 0
+    captured = capsys.readouterr()
+    assert captured.out.split("\n")[1] == ""
+    assert captured.out.count("\n") == 3
+    assert "input 2 is empty" in captured.err
+
+
+def test_unknown_symbols_are_reported_on_stderr(model, capsys):
+    assert _run("predict", model, "axy", "a") == 0
+    captured = capsys.readouterr()
+    assert "input 1 has symbols that the model never saw: 'x' 'y'" in captured.err
+    assert "'" not in captured.out
+    assert captured.out.count("\n") == 2
+
+
+def test_many_warnings_are_counted_and_not_all_shown(model, typed, capsys):
+    typed(b"xyz\n" * 53)
+    assert _run("predict", model) == 0
+    err = capsys.readouterr().err
+    assert err.count("never saw") == 20
+    assert " more like these" in err
+
+
+def test_scores_and_links_are_further_columns(model, capsys):
+    assert _run("predict", model, "abcd", "--scores", "--align") == 0
+    prediction = Transducer.load(model).predict(["abcd"])[0]
+    source, target, score, links = capsys.readouterr().out.rstrip("\n").split("\t")
+    assert (source, target) == ("abcd", prediction.target)
+    assert float(score) == pytest.approx(prediction.hypothesis.log_prob, abs=1e-4)
+    looks = prediction.hypothesis.weights.argmax(-1)
+    assert links == " ".join(f"{looks[i]}-{i}" for i in range(len(looks)))
+
+
+def test_json_lines_hold_the_whole_matrix(model, capsys):
+    assert _run("predict", model, "abcd", "--format", "json", "--align", "--scores") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["source_symbols"] == list("abcd")
+    assert len(answer["weights"]) == len(answer["target_symbols"])
+    for row in answer["weights"]:
+        assert sum(row) == pytest.approx(1, abs=1e-4)
+        assert len(row) == 4
+    assert answer["log_prob"] < 0
+    assert answer["unknown"] == []
+
+
+def test_a_tab_or_line_end_in_a_word_does_not_tear_the_line_apart(model, capsys):
+    assert _run("predict", model, "a\tb\nc") == 0
+    out = capsys.readouterr().out
+    assert (out.count("\t"), out.count("\n")) == (1, 1)
+
+
+def test_a_file_is_written_once_and_only_force_writes_over_it(model, tmp_path, capsys):
+    path = tmp_path / "out.tsv"
+    assert _run("predict", model, "abc", "--output", path) == 0
+    first = path.read_text()
+    assert first.startswith("abc\t")
+    assert _run("predict", model, "dd", "--output", path) == 2
+    assert "the file exists" in capsys.readouterr().err
+    assert path.read_text() == first
+    assert _run("predict", model, "dd", "--output", path, "--force") == 0
+    assert path.read_text().startswith("dd\t")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["abc", "--input", "-"], "not both"),
+        (["--input", "nothing.txt"], "nothing.txt: the file cannot be read"),
+        (["--input", "."], "the file cannot be read"),
+        (["abc", "--output", "nowhere/out.tsv"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clean_message(model, capsys, arguments, said):
+    assert _run("predict", model, *arguments) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+
+
+def test_lines_before_a_bad_one_are_answered(model, typed, capsys):
+    typed(b"abc\nb\xff\ndd\n")
+    assert _run("predict", model) == 2
+    captured = capsys.readouterr()
+    assert captured.out.startswith("abc\t")
+    assert captured.out.count("\n") == 1
+    assert "stdin, line 2: the text is not UTF-8" in captured.err
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "model.safetensors"])
+def test_a_damaged_model_is_refused_by_its_file(model, tmp_path, capsys, name):
+    for path in model.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    assert _run("predict", tmp_path, "abc") == 2
+    assert f"{tmp_path / name}: the file is damaged" in capsys.readouterr().err
+
+
+def test_a_model_without_attention_has_no_links(data, tmp_path, capsys):
+    out = tmp_path / "m"
+    sizes = ("--hidden", "7", "--state", "11", "--steps", "2")
+    assert _run("train", data, "--out", out, "--attention", "none", *sizes) == 0
+    capsys.readouterr()
+    assert _run("predict", out, "abc") == 0
+    assert _run("predict", out, "abc", "--align") == 2
+    assert "a model with attention" in capsys.readouterr().err
+
+
+def _regard(*arguments, **environment) -> subprocess.Popen:
+    # Unbuffered output would hide that an answer is held back.
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "regard", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=inherited | environment,
+    )
+
+
+def test_a_line_on_stdin_is_answered_before_the_next_one_comes(model):
+    with _regard("predict", model) as process:
+        for word in (b"abc", b"dd"):
+            process.stdin.write(word + b"\n")
+            process.stdin.flush()
+            # Would wait for ever if the answer were held back.
+            assert process.stdout.readline().startswith(word + b"\t")
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_reader_that_goes_away_ends_the_run_in_silence(model):
+    with _regard("predict", model) as process:
+        process.stdout.close()
+        try:
+            process.stdin.write(b"abc\n" * 997)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        err = process.stderr.read()
+        assert process.wait(timeout=60) == 141
+        assert err == b""
+
+
+def test_the_output_is_utf_8_in_any_locale(model):
+    for setting in ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}):
+        with _regard("predict", model, "a\u00e9\u03b1", **setting) as process:
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert out.decode("utf-8").startswith("a\u00e9\u03b1\t")

@@ -1,0 +1,162 @@
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from regard.cli.main import run
+from regard.seq2seq.checkpoint import FILES, load_model
+
+TINY = ("--hidden", "7", "--state", "11", "--steps", "7", "--batch-tokens", "211")
+
+
+def _run(*arguments) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def test_the_scores_go_to_stdout_and_the_command_that_repeats_it_to_stderr(
+    data, tmp_path, capsys
+):
+    out = tmp_path / "m o"
+    assert _run("train", data, "--out", out, "--test", data, *TINY) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("symbol error rate") == 2
+    assert "held-out, the best weights were chosen on it" in captured.out
+    assert "step" not in captured.out
+    said = next(line for line in captured.err.splitlines() if line.startswith("made by"))
+    command = shlex.split(said.removeprefix("made by"))
+    again = tmp_path / "again"
+    command[command.index(str(out))] = str(again)
+    assert _run(*command[1:]) == 0
+    assert (again / "model.safetensors").stat().st_size
+    one, two = load_model(out), load_model(again)
+    assert all(
+        a.equal(b) for a, b in zip(one[0].parameters(), two[0].parameters(), strict=True)
+    )
+
+
+def test_test_sources_that_are_trained_on_are_counted(data, tmp_path, capsys):
+    (tmp_path / "test.tsv").write_text("aaa\tA A A\nabd\tA B D\nzzz\tA\n")
+    arguments = ("--dev", tmp_path / "test.tsv", *TINY)
+    assert _run("train", data, "--out", tmp_path / "m", *arguments) == 0
+    assert "2 of the 3 sources of --dev are trained on" in capsys.readouterr().err
+
+
+def test_json_has_all_scores_in_one_line(data, tmp_path, capsys):
+    assert _run("train", data, "--out", tmp_path / "m", "--format", "json", *TINY) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["steps"] == 7
+    assert 0 <= report["dev"]["exact_match_error"] <= 1
+    assert report["dev"]["examples"] == 6
+
+
+def test_the_model_says_what_made_it(data, model):
+    made_by = json.loads((model / "config.json").read_text())["made_by"]
+    assert made_by["command"].startswith(f"regard train {data} --out {model} ")
+    assert made_by["dev"]["sha256"] == made_by["train"]["sha256"]
+    assert made_by["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--steps", "3", "--epochs", "2"], "`steps` and `epochs`"),
+        (["--steps", "0"], "`steps` is refused"),
+        (["--dropout", "1"], "`dropout` is refused"),
+        (["--hidden", "0"], "`d_hidden` is refused"),
+        (["--learning-rate", "-1"], "`learning_rate` is refused"),
+        (["--batch-tokens", "0"], "`batch_tokens`"),
+        (["--seed", "-1"], "`seed` is refused"),
+        (["--attention", "dot", "--state", "11", "--hidden", "7"], "d_s = d_h = 14"),
+        (["--attention", "location"], "location"),
+        (["--preset", "quick"], "recipe"),
+        (["--threads", "0"], "threads"),
+        (["--resume", "--force"], "contradict"),
+        (["--dev", "nothing.tsv"], "nothing.tsv: there is no such file"),
+        (["--resume"], "there is no such directory"),
+    ],
+)
+def test_a_setting_that_does_not_hold_is_refused(data, tmp_path, capsys, arguments, said):
+    assert _run("train", data, "--out", tmp_path / "m", *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert "step 1/" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "there is no such file"),
+        (b"", "there is no pair"),
+        (b"a\tA\nb\n", "line 2: 1 column, not 2"),
+        (b"a\tA\nb\tB\tC\n", "line 2: 3 columns, not 2"),
+        (b"a\tA\nb\xff\tB\n", "line 2: the text is not UTF-8"),
+        (b"a\tA\n\tB\n", "line 2: the source is empty"),
+        (b"a\tA\nb\0\tB\n", "line 2: a NUL byte"),
+        ("a\tA\n".encode("utf-16"), "line 1: the file is UTF-16"),
+        (b"a\t" + b"x" * 200_000 + b"\n", "line 1: the line is too long"),
+        (b"a\tA\n", "cannot hold out 1 of 1 sources"),
+    ],
+)
+def test_bad_data_is_one_clean_message(tmp_path, capsys, content, said):
+    path = tmp_path / "d.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    assert _run("train", path, "--out", tmp_path / "m") == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error: {path}")
+    assert said in captured.err
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_directory_in_use_is_refused_and_force_writes_over_it(data, tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert _run("train", data, "--out", tmp_path, *TINY) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert _run("train", data, "--out", tmp_path, *TINY, "--force") == 0
+    assert sorted(os.listdir(tmp_path)) == sorted([*FILES, "notes.txt"])
+
+
+def test_a_named_recipe_refuses_what_it_sets_itself(tmp_path, capsys):
+    assert _run("train", "g2p", "--out", tmp_path / "m", "--hidden", "7", "--no-nfc") == 2
+    assert "--no-nfc, --hidden" in capsys.readouterr().err
+
+
+def test_ctrl_c_saves_says_how_to_go_on_and_the_end_is_the_same(data, tmp_path):
+    arguments = ["--hidden", "7", "--state", "11", "--steps", "200", "--batch-tokens", "53"]
+    regard = [sys.executable, "-m", "regard", "train", str(data), *arguments, "--out"]
+    process = subprocess.Popen(
+        [*regard, str(tmp_path / "two")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    # The first line of progress shows that the steps have begun.
+    first = process.stderr.readline()
+    assert first.startswith("step "), first
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    step = json.loads((tmp_path / "two" / "training.json").read_text())["step"]
+    assert 0 < step < 200
+    assert f"stopped after step {step} of 200 and saved" in err
+    command = err.split("go on with")[1].strip()
+    assert _run(*shlex.split(command)[1:]) == 0
+    assert _run(*regard[3:], tmp_path / "whole") == 0
+    for name in ("model.safetensors", "training.safetensors"):
+        whole, two = (tmp_path / run / name for run in ("whole", "two"))
+        assert _tensors(whole) == _tensors(two)
+
+
+def _tensors(path):
+    from regard.seq2seq.tensors import load_tensors
+
+    return {name: value.tolist() for name, value in load_tensors(path)[0].items()}

@@ -1,0 +1,73 @@
+import pytest
+
+from regard.errors import InputError
+from regard.seq2seq.vocab import BOS, EOS, FIRST, PAD, UNK, Vocab
+
+
+def test_ids_do_not_depend_on_the_order_of_the_texts():
+    assert Vocab.of(["ba", "c"], kind="chars") == Vocab.of(["c", "ab"], kind="chars")
+
+
+def test_encoding_and_decoding_give_the_text_back():
+    chars = Vocab.of(["hello there"], kind="chars")
+    spaces = Vocab.of(["HH EH L OW"], kind="spaces")
+    assert chars.decode(chars.encode("three hot")) == "three hot"
+    assert spaces.decode(spaces.encode("OW  L")) == "OW L"
+
+
+def test_decoding_stops_at_the_end_and_drops_padding():
+    vocab = Vocab.of(["abc"], kind="chars")
+    a, b, c = vocab.encode("abc")
+    assert vocab.decode([BOS, a, PAD, b, EOS, c]) == "ab"
+
+
+def test_a_composed_and_a_decomposed_letter_are_one_symbol_unless_nfc_is_off():
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    on = Vocab.of([composed], kind="chars")
+    off = Vocab.of([composed], kind="chars", nfc=False)
+    assert on.encode(decomposed) == on.encode(composed)
+    assert on.unknown(decomposed) == []
+    assert off.unknown(decomposed) == ["e", "\u0301"]
+
+
+def test_unknown_symbols_become_unk_and_are_reported_once_in_order():
+    vocab = Vocab.of(["ab"], kind="chars")
+    assert vocab.encode("xaya") == [UNK, FIRST, UNK, FIRST]
+    assert vocab.unknown("yxay") == ["y", "x"]
+
+
+def test_a_symbol_spelt_like_padding_is_an_ordinary_symbol():
+    vocab = Vocab.of(["<pad> <unk>"], kind="spaces")
+    assert min(vocab.encode("<pad> <unk>")) >= FIRST
+
+
+def test_the_json_form_gives_the_same_vocabulary_back():
+    vocab = Vocab.of(["ka ki \u00e9"], kind="spaces", nfc=False)
+    assert Vocab.from_json(vocab.to_json()) == vocab
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        None,
+        [],
+        {"kind": "chars", "nfc": True},
+        {"kind": "chars", "nfc": 1, "symbols": ["a"]},
+        {"kind": "chars", "nfc": True, "symbols": "abc"},
+        {"kind": "chars", "nfc": True, "symbols": [1]},
+        {"kind": "words", "nfc": True, "symbols": ["a"]},
+        {"kind": "chars", "nfc": True, "symbols": ["a", "a"]},
+        {"kind": "chars", "nfc": True, "symbols": [""]},
+    ],
+)
+def test_a_form_that_is_no_vocabulary_is_refused(form):
+    with pytest.raises(InputError):
+        Vocab.from_json(form)
+
+
+@pytest.mark.parametrize("index", [-1, 6])
+def test_an_id_outside_the_vocabulary_is_refused(index):
+    vocab = Vocab.of(["ab"], kind="chars")
+    assert len(vocab) == 6
+    with pytest.raises(InputError, match="from 0 to 5"):
+        vocab.name(index)
