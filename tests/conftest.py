@@ -1,9 +1,13 @@
 """The libraries under test, and arrays whose axes cannot be mistaken for one another."""
 
 import importlib.util
+import os
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+# Tests run one a core; threads below them would only fight. Before any library is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

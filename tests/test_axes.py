@@ -28,7 +28,7 @@ def test_the_odd_one_out_is_blamed_even_when_it_comes_first():
 def test_an_axis_of_size_one_is_not_broadcast():
     assert _error(rg.ShapeError, key=KEY[:1]) == (
         "additive(): `key` does not fit `query` on axis batch\n"
-        "  expected  key (2, T_enc, d_h)\n"
+        "  expected  key (2, T_enc=13, d_h=7)\n"
         "  got       key (1, 13, 7)\n"
         "  because   batch = (2,) comes from `query`"
     )

@@ -5,12 +5,13 @@ agree on is right, a tie goes to the earlier argument. A culprit whose transpose
 everything is named before others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from regard.errors import BackendError, MaskError, RegardError, ShapeError, explain
 
-__all__ = ["Argument", "Given", "diagnose"]
+__all__ = ["Argument", "Built", "Given", "diagnose"]
 
 _SAID = {
     "float": "a floating-point array",
@@ -29,11 +30,12 @@ class Argument(NamedTuple):
     position: int  # in the call; -1 when keyword-only
     lists: bool  # nested lists are welcome too
 
-    def stated(self, sizes: dict[str, Any] | None = None) -> str:
+    def stated(self, sizes: Mapping[str, Any] | None = None) -> str:
         """Return ``U_a (d_attn=13, d_h)``: the annotation, with the sizes that are known."""
         known = sizes or {}
+        leading = [f"*{self.leading}"] * bool(self.leading)
         axes = [f"{axis}={known[axis]}" if axis in known else axis for axis in self.axes]
-        return f"{self.name} {_tuple(['*' + self.leading] * bool(self.leading) + axes)}"
+        return f"{self.name} {_tuple([*known.get(''.join(leading), leading), *axes])}"
 
 
 class Given(NamedTuple):
@@ -52,15 +54,25 @@ class Given(NamedTuple):
         return self.argument.name
 
 
-def diagnose(function: str, given: Sequence[Given]) -> RegardError:
+class Built(NamedTuple):
+    """What a module's construction fixed; it is right whatever the arguments say."""
+
+    sizes: Mapping[str, int] = MappingProxyType({})
+    dtype: Any = None
+
+
+_NOTHING = Built()
+
+
+def diagnose(function: str, given: Sequence[Given], built: Built = _NOTHING) -> RegardError:
     """Return the error that names the argument at fault in a call of `function`."""
     return (
         _no_array(function, given)
         or _wrong_kind(function, given)
         or _wrong_library(function, given)
         or _wrong_rank(function, given)
-        or _wrong_size(function, given)
-        or _wrong_number_type(function, given)
+        or _wrong_size(function, given, built)
+        or _wrong_number_type(function, given, built)
         # Reached only if the fast check refuses what all of these accept: a defect of ours.
         or BackendError(f"{function}(): its arguments do not fit: {[g.name for g in given]}")
     )
@@ -97,7 +109,10 @@ def _wrong_kind(function: str, given: Sequence[Given]) -> RegardError | None:
             f"`{one.name} != 0` if 1 means may attend, `{one.name} == 0` if 1 means padding"
         )
         if one.kind == "float":
-            remedy = f"a float mask that is added to scores goes to `bias`;\n{remedy}"
+            remedy = (
+                "`regard.masks.from_torch_mha` and `from_hf_additive` convert masks of 0 and "
+                "-inf;\nother numbers to be added to scores are a bias, not a mask"
+            )
         because = "a mask is True where a query may attend"
         return MaskError(
             explain(what, expected=expected, got=got, because=because, help=remedy)
@@ -120,16 +135,23 @@ def _wrong_library(function: str, given: Sequence[Given]) -> RegardError | None:
     return None
 
 
-def _wrong_number_type(function: str, given: Sequence[Given]) -> RegardError | None:
+def _wrong_number_type(
+    function: str, given: Sequence[Given], built: Built
+) -> RegardError | None:
     floats = [one for one in given if one.argument.kind == "float"]
     for one in floats:
-        if one.dtype != floats[0].dtype:
+        right = floats[0].dtype if built.dtype is None else built.dtype
+        source = (
+            f"`{floats[0].name}` has" if built.dtype is None else "the module's parameters have"
+        )
+        if one.dtype != right:
+            other = f"`{floats[0].name}`" if built.dtype is None else "the module"
             return BackendError(
                 explain(
-                    f"{function}(): `{one.name}` and `{floats[0].name}` differ in number type",
-                    expected=f"`{one.name}` of dtype {floats[0].dtype}",
+                    f"{function}(): `{one.name}` and {other} differ in number type",
+                    expected=f"`{one.name}` of dtype {right}",
                     got=f"`{one.name}` of dtype {one.dtype}",
-                    because=f"`{floats[0].name}` has dtype {floats[0].dtype}",
+                    because=f"{source} dtype {right}",
                     help="convert one of them: nothing is promoted silently",
                 )
             )
@@ -157,8 +179,8 @@ def _wrong_rank(function: str, given: Sequence[Given]) -> RegardError | None:
     return None
 
 
-def _wrong_size(function: str, given: Sequence[Given]) -> RegardError | None:
-    right, source = _agree(given)
+def _wrong_size(function: str, given: Sequence[Given], built: Built) -> RegardError | None:
+    right, source = _agree(given, built)
     wrong = [
         (one, axis)
         for one in given
@@ -168,10 +190,10 @@ def _wrong_size(function: str, given: Sequence[Given]) -> RegardError | None:
     if not wrong:
         return None
     one, axis = min(wrong, key=lambda pair: not _transpose_fits(pair[0], right))
-    expected = one.argument.stated({a: s for a, s in right.items() if a in one.argument.axes})
-    if axis.startswith("*"):
-        expected = f"{one.name} {_tuple([*right[axis], *one.argument.axes])}"
-    because = f"{axis.lstrip('*')} = {right[axis]} comes from `{source[axis].name}`"
+    expected = one.argument.stated(right)
+    because = f"{axis.lstrip('*')} = {right[axis]} comes from {source[axis]}"
+    if axis in built.sizes:
+        because = f"the module was built with {axis} = {right[axis]}"
     if "+" in axis:
         parts = " + ".join(f"{part} ({right[part]})" for part in axis.split("+"))
         because = f"{parts} = {right[axis]}"
@@ -180,7 +202,7 @@ def _wrong_size(function: str, given: Sequence[Given]) -> RegardError | None:
         remedy = f"the transpose of `{one.name}` would fit"
     return ShapeError(
         explain(
-            f"{function}(): `{one.name}` does not fit `{source[axis].name}` "
+            f"{function}(): `{one.name}` does not fit {source[axis]} "
             f"on axis {axis.lstrip('*')}",
             expected=expected,
             got=f"{one.name} {_tuple(one.shape)}",
@@ -190,17 +212,20 @@ def _wrong_size(function: str, given: Sequence[Given]) -> RegardError | None:
     )
 
 
-def _agree(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, Given]]:
-    """Return each axis' right size, and the first argument that has it."""
+def _agree(given: Sequence[Given], built: Built) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return each axis' right size, and where it comes from."""
     claims: dict[str, list[tuple[Any, Given]]] = {}
     for one in given:
         for axis, size in _sizes(one.argument, one.shape).items():
             claims.setdefault(axis, []).append((size, one))
-    right, source = {}, {}
+    right: dict[str, Any] = dict(built.sizes)
+    source = dict.fromkeys(right, "the module")
     for axis, found in claims.items():
+        if axis in right:
+            continue
         sizes = [size for size, _ in found]
         right[axis] = max(sizes, key=sizes.count)  # the first of equals
-        source[axis] = next(one for size, one in found if size == right[axis])
+        source[axis] = next(f"`{one.name}`" for size, one in found if size == right[axis])
     for axis in [axis for axis in claims if "+" in axis]:
         parts = axis.split("+")
         right[axis] = sum(right[part] for part in parts)

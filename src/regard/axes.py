@@ -30,7 +30,16 @@ from typing import Any, TypeAlias, TypeVar
 from regard._blame import Argument, Given, diagnose
 from regard.errors import ShapeError, explain
 
-__all__ = ["Array", "Nested", "checked", "library", "namespace", "nested_shape"]
+__all__ = [
+    "Array",
+    "Nested",
+    "checked",
+    "describe",
+    "kind_of",
+    "library",
+    "namespace",
+    "nested_shape",
+]
 
 Array: TypeAlias = Any
 """An array of any array-API library: NumPy, PyTorch, JAX, array-api-strict."""
@@ -103,7 +112,7 @@ def checked(function: _F) -> _F:
                 _fits(arguments, args, kwargs)
             except _Mismatch:
                 pairs = _passed(arguments, args, kwargs)
-                told = [_describe(argument, value) for argument, value in pairs]
+                told = [describe(argument, value) for argument, value in pairs]
                 raise diagnose(function.__name__, told) from None
             if len(seen) < _REMEMBERED and None not in glance:
                 seen.add(key)
@@ -247,7 +256,13 @@ def _fits(  # noqa: PLR0912 - one loop, so that a call costs microseconds
                 raise _Mismatch
 
 
-def _describe(argument: Argument, value: Any) -> Given:
+def kind_of(array: Array) -> str:
+    """Return "float", "bool", "int", or the name of another number type."""
+    return _kind(library(type(array)), array.dtype)
+
+
+def describe(argument: Argument, value: Any) -> Given:
+    """Return what an error text needs to know of an argument that was passed."""
     home = library(type(value))
     if home:
         kind, shape = _kind(home, value.dtype), tuple(value.shape)

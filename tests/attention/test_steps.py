@@ -120,7 +120,7 @@ def test_a_sequence_of_states_is_not_taken_for_a_step():
         rg.dot_attention(np.zeros((3, 5)), np.zeros((13, 5)))
     assert str(caught.value) == (
         "dot_attention(): `encoder_states` does not fit `decoder_state` on axis batch\n"
-        "  expected  encoder_states (3, T_enc, d_h)\n"
+        "  expected  encoder_states (3, T_enc=13, d_h=5)\n"
         "  got       encoder_states (13, 5)\n"
         "  because   batch = (3,) comes from `decoder_state`"
     )
@@ -132,7 +132,7 @@ def test_sizes_that_differ_are_named_for_dot_products():
             rg.dot_attention(form([0.0] * 5), form([[0.0] * 7] * 13))
         assert str(caught.value) == (
             "dot_attention(): `encoder_states` does not fit `decoder_state` on axis d_h\n"
-            "  expected  encoder_states (*batch, T_enc=13, d_h=5)\n"
+            "  expected  encoder_states (T_enc=13, d_h=5)\n"
             "  got       encoder_states (13, 7)\n"
             "  because   d_h = 5 comes from `decoder_state`"
         )

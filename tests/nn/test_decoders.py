@@ -293,28 +293,34 @@ def test_arguments_that_do_not_fit_are_named(kind):
     inputs, encoded, start = _given(decoder)
     memory = decoder.prepare(encoded)
     name = type(decoder).__name__
-    with pytest.raises(ShapeError, match=rf"{name}\(\): `inputs` does not fit on axis d_in"):
+    with pytest.raises(
+        ShapeError, match=rf"{name}\(\): `inputs` does not fit the module on axis d_in"
+    ):
         decoder(torch.cat([inputs, inputs], -1), memory, start)
-    with pytest.raises(ShapeError, match="`inputs` does not fit on axis batch"):
+    with pytest.raises(ShapeError, match="`inputs` does not fit `memory` on axis batch"):
         decoder(inputs[:1], memory, start)
-    with pytest.raises(ShapeError, match="`initial_state` does not fit on axis d_s"):
+    with pytest.raises(ShapeError, match="`initial_state` does not fit the module on axis d_s"):
         decoder(inputs, memory, start[:, 1:])
     with pytest.raises(
-        ShapeError, match=r"start\(\): `initial_state` does not fit on axis d_s"
+        ShapeError, match=r"start\(\): `initial_state` does not fit the module on axis d_s"
     ):
         decoder.start(start[:, 1:])
     with pytest.raises(ShapeError, match="`initial_state` has 3 axes, not 2"):
         decoder.start(start[None])
     with pytest.raises(ShapeError, match="`input` has 3 axes, not 2"):
         decoder.step(inputs, memory, decoder.start(start))
-    with pytest.raises(ShapeError, match="`key_lengths` does not fit on axis batch"):
+    with pytest.raises(
+        ShapeError, match="`key_lengths` does not fit `encoder_states` on axis batch"
+    ):
         decoder.prepare(encoded, LENGTHS[:2])
     with pytest.raises(MaskError, match="length outside the keys"):
         decoder.prepare(encoded, LENGTHS + 1)
-    with pytest.raises(BackendError, match="`inputs` has another number type"):
+    with pytest.raises(BackendError, match="`inputs` and the module differ in number type"):
         decoder(inputs.float(), memory, start)
     if kind != "plain":
-        with pytest.raises(ShapeError, match="`encoder_states` does not fit on axis d_h"):
+        with pytest.raises(
+            ShapeError, match="`encoder_states` does not fit the module on axis d_h"
+        ):
             decoder.prepare(encoded[..., 1:])
 
 

@@ -56,7 +56,7 @@ def test_lengths_that_do_not_fit_are_named():
     key = torch.zeros(BATCH, T_ENC, D_H)
     with pytest.raises(MaskError, match="`key_lengths` holds a length outside the keys"):
         key_mask_of("f", key, torch.tensor([-1, 3]))
-    with pytest.raises(ShapeError, match="`key_mask` does not fit on axis T_enc"):
+    with pytest.raises(ShapeError, match="`key_mask` does not fit `key` on axis T_enc"):
         key_mask_of("f", key, None, torch.ones(BATCH, T_ENC + 1, dtype=torch.bool))
 
 

@@ -324,27 +324,27 @@ def test_options_that_contradict_each_other_are_refused(options, words):
 def test_arguments_that_do_not_fit_are_named_before_any_arithmetic():
     module = _module("additive")
     query, key, value = _given(module)
-    with pytest.raises(ShapeError, match=r"`query` does not fit on axis d_s"):
+    with pytest.raises(ShapeError, match=r"`query` does not fit the module on axis d_s"):
         module(key, key)
-    with pytest.raises(ShapeError, match=r"`value` does not fit on axis T_enc"):
+    with pytest.raises(ShapeError, match=r"`value` does not fit `key` on axis T_enc"):
         module(query, key, value[:, :-1])
-    with pytest.raises(ShapeError, match=r"exchange the last two axes of `mask`"):
+    with pytest.raises(ShapeError, match=r"the transpose of `mask` would fit"):
         module(query, key, mask=_some_mask().transpose(1, 2))
-    with pytest.raises(MaskError, match="`mask` is not boolean"):
+    with pytest.raises(MaskError, match="`mask` is not a boolean array"):
         module(query, key, mask=_some_mask().double())
     with pytest.raises(MaskError, match="length outside the keys"):
         module(query, key, key_lengths=torch.tensor([5, 6]))
-    with pytest.raises(BackendError, match="`key` has another number type"):
+    with pytest.raises(BackendError, match="`key` and the module differ in number type"):
         module(query, key.float())
-    with pytest.raises(BackendError, match="`query` is no tensor"):
+    with pytest.raises(BackendError, match="`query` is no array"):
         module(query.tolist(), key)
-    with pytest.raises(BackendError, match="`key_lengths` is not integer"):
+    with pytest.raises(BackendError, match="`key_lengths` is not an integer array"):
         module(query, key, key_lengths=torch.tensor([5.0, 3.0]))
 
 
 def test_a_dot_module_has_no_parameters_and_still_refuses_two_number_types():
     module = LuongAttention(7, 7)
-    with pytest.raises(BackendError, match="`query` has another number type"):
+    with pytest.raises(BackendError, match="`query` and `key` differ in number type"):
         module(torch.zeros(1, 3, 7), torch.zeros(1, 5, 7).double())
 
 

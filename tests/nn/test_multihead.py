@@ -304,15 +304,15 @@ def test_what_cannot_be_built_is_refused(options, error, words):
 def test_arguments_that_do_not_fit_are_named_before_any_arithmetic():
     module = _module()
     query, key, value = _given()
-    with pytest.raises(ShapeError, match="`key` does not fit on axis kdim"):
+    with pytest.raises(ShapeError, match="`key` does not fit the module on axis kdim"):
         module(query, key[..., :-1], value)
-    with pytest.raises(ShapeError, match="`value` does not fit on axis T_enc"):
+    with pytest.raises(ShapeError, match="`value` does not fit `key` on axis T_enc"):
         module(query, key, value[:, :-1])
-    with pytest.raises(ShapeError, match="`mask` does not fit on axis heads"):
+    with pytest.raises(ShapeError, match="`mask` does not fit the module on axis heads"):
         module(query, key, value, mask=_some_mask(by_head=True)[:, :1])
     with pytest.raises(ShapeError, match="`query` has 2 axes, not 3"):
         module(query[0])
-    with pytest.raises(MaskError, match="`mask` is not boolean"):
+    with pytest.raises(MaskError, match="`mask` is not a boolean array"):
         module(query, key, value, mask=_some_mask().double())
-    with pytest.raises(BackendError, match="another number type"):
+    with pytest.raises(BackendError, match="differ in number type"):
         module(query.float(), key, value)

@@ -27,7 +27,7 @@ def test_the_constructions_size_is_named_where_an_argument_disagrees_with_it():
     assert _text(
         ShapeError, "f", {"d_s": 5}, query=(torch.zeros(2, 3, 7), "float *batch T_dec d_s")
     ) == (
-        "f(): `query` does not fit on axis d_s\n"
+        "f(): `query` does not fit the module on axis d_s\n"
         "  expected  query (2, T_dec=3, d_s=5)\n"
         "  got       query (2, 3, 7)\n"
         "  because   the module was built with d_s = 5"
@@ -42,11 +42,11 @@ def test_a_turned_mask_is_told_from_one_that_is_simply_wrong():
         ShapeError, "f", {}, key=key, query=query, mask=(turned, "bool *batch T_dec T_enc")
     )
     assert text == (
-        "f(): `mask` does not fit on axis T_dec\n"
+        "f(): `mask` does not fit `query` on axis T_dec\n"
         "  expected  mask (2, T_dec=3, T_enc=7)\n"
         "  got       mask (2, 7, 3)\n"
         "  because   T_dec = 3 comes from `query`\n"
-        "  help      exchange the last two axes of `mask`"
+        "  help      the transpose of `mask` would fit"
     )
     wrong = torch.ones(2, 3, 1, dtype=torch.bool)
     text = _text(
@@ -70,8 +70,8 @@ def test_leading_axes_must_be_equal_and_size_one_does_not_broadcast():
         query=(torch.zeros(1, 3, 5), "float *batch T_dec d_s"),
     )
     assert text == (
-        "f(): `query` does not fit on axis batch\n"
-        "  expected  query (2, T_dec, d_s)\n"
+        "f(): `query` does not fit `key` on axis batch\n"
+        "  expected  query (2, T_dec=3, d_s=5)\n"
         "  got       query (1, 3, 5)\n"
         "  because   batch = (2,) comes from `key`"
     )
@@ -98,8 +98,8 @@ def test_an_integer_mask_is_refused_with_both_ways_to_convert_it():
     assert _text(
         MaskError, "f", {}, mask=(torch.ones(2, 3, dtype=torch.int64), "bool *rows T")
     ) == (
-        "f(): `mask` is not boolean\n"
-        "  expected  a boolean tensor\n"
+        "f(): `mask` is not a boolean array\n"
+        "  expected  a boolean array mask (*rows, T)\n"
         "  got       dtype torch.int64\n"
         "  because   a mask is True where a query may attend\n"
         "  help      `mask != 0` if 1 means may attend, `mask == 0` if 1 means padding"
@@ -109,9 +109,13 @@ def test_an_integer_mask_is_refused_with_both_ways_to_convert_it():
 @pytest.mark.parametrize(
     ("value", "annotation", "words"),
     [
-        ([[1.0]], "float T d", "`x` is no tensor"),
-        (torch.zeros(2, 3, dtype=torch.int64), "float T d", "`x` is not floating-point"),
-        (torch.zeros(2, 3), "int T d", "`x` is not integer"),
+        ([[1.0]], "float T d", "`x` is no array"),
+        (
+            torch.zeros(2, 3, dtype=torch.int64),
+            "float T d",
+            "`x` is not a floating-point array",
+        ),
+        (torch.zeros(2, 3), "int T d", "`x` is not an integer array"),
     ],
 )
 def test_the_wrong_kind_of_value_is_named(value, annotation, words):
@@ -122,11 +126,11 @@ def test_number_types_are_not_promoted():
     double = torch.zeros(2, 3, dtype=torch.float64)
     text = _text(BackendError, "f", {}, torch.float32, x=(double, "float T d"))
     assert text == (
-        "f(): `x` has another number type\n"
+        "f(): `x` and the module differ in number type\n"
         "  expected  `x` of dtype torch.float32\n"
-        "  got       dtype torch.float64\n"
+        "  got       `x` of dtype torch.float64\n"
         "  because   the module's parameters have dtype torch.float32\n"
-        "  help      `x.to(torch.float32)`: nothing is promoted silently"
+        "  help      convert one of them: nothing is promoted silently"
     )
     text = _text(
         BackendError, "f", {}, x=(double, "float T d"), y=(double.float(), "float T d")

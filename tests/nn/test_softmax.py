@@ -21,7 +21,7 @@ def test_a_mask_does_not_broadcast():
 
 
 def test_a_float_mask_is_refused():
-    with pytest.raises(MaskError, match="`mask` is not boolean"):
+    with pytest.raises(MaskError, match="`mask` is not a boolean array"):
         masked_softmax(torch.zeros(2, 7), torch.zeros(2, 7))
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Integer
 
 from regard.attention.masks import causal as causal_mask
 from regard.attention.masks import corner_of, from_lengths
+from regard.attention.normalizers import Normalizer, normalizer_of
 from regard.attention.scores import Score, named
-from regard.attention.weights import softmax
 from regard.axes import Array, checked, namespace
 
 __all__ = ["Attended", "attend", "permitted", "self_attention"]
@@ -40,6 +40,7 @@ def attend(
     causal: bool | str | None = None,
     bias: Float[Array, "*batch T_dec T_enc"] | None = None,
     scale: float | None = None,
+    normalizer: str | Normalizer = "softmax",
     need_weights: bool = True,
     **params: Array,
 ) -> Attended:
@@ -69,6 +70,9 @@ def attend(
         Added to the scores: relative positions, or another library's float mask.
     scale : float, optional
         Multiplies the scores before the bias. With ``scaled_dot`` it replaces 1/sqrt(d).
+    normalizer : str or callable
+        ``softmax``, ``sparsemax``, ``entmax15``, ``smoothed``, or a function ``(scores, mask)
+        -> weights`` that gives forbidden keys weight 0 (:mod:`regard.attention.normalizers`).
     need_weights : bool
         Whether to return the weights. The context is the same, bit for bit, either way.
     **params
@@ -84,7 +88,8 @@ def attend(
     ShapeError, MaskError, BackendError
         An argument does not fit the others; raised before any arithmetic.
     ConventionError
-        Unknown score, parameters that are not its own, or a causal mask with two meanings.
+        Unknown score or normaliser, parameters that are not the score's own, or a causal mask
+        with two meanings.
 
     Notes
     -----
@@ -108,6 +113,7 @@ def attend(
     if score == "scaled_dot" and scale is not None:
         score = "dot"
     compare = named(score, params)
+    normalise = normalizer_of(normalizer)
     may = permitted(query, key, mask=mask, key_lengths=key_lengths, causal=causal)
     if may is not None:
         query = _clear(query, xp.any(may, axis=-1))
@@ -118,7 +124,7 @@ def attend(
         scores = scores * scale
     if bias is not None:
         scores = scores + bias
-    weights = softmax(scores, mask=may)
+    weights = normalise(scores, may)
     return Attended(xp.matmul(weights, value), weights if need_weights else None)
 
 

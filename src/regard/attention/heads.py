@@ -164,7 +164,7 @@ def multi_head(
     return Attended(joined, xp.stack(weights, axis=-3) if need_weights else None)
 
 
-_SHARED = {"key_lengths", "causal", "scale"}
+_SHARED = {"key_lengths", "causal", "scale", "normalizer"}
 
 
 def _slice_size(name: str, features: int, heads: int) -> int:

@@ -5,7 +5,8 @@ Every function maps queries ``(*batch, T_dec, d_s)`` and keys ``(*batch, T_enc, 
 :mod:`regard.attention.weights`. A decoder that runs one step at a time passes ``T_dec = 1``; no
 axis is ever squeezed away and none is broadcast.
 
-:data:`SCORES` lists them under the names that papers and libraries use.
+:data:`SCORES` lists them under the names that papers and libraries use, except ``location``,
+which also needs the weights of the step before.
 """
 
 import inspect
@@ -15,10 +16,21 @@ from typing import Any
 
 from jaxtyping import Float
 
+from regard.attention.location import location
 from regard.axes import Array, checked, namespace
 from regard.errors import ConventionError, explain
 
-__all__ = ["SCORES", "Score", "additive", "concat", "dot", "general", "named", "scaled_dot"]
+__all__ = [
+    "SCORES",
+    "Score",
+    "additive",
+    "concat",
+    "dot",
+    "general",
+    "location",
+    "named",
+    "scaled_dot",
+]
 
 Score = Callable[[Array, Array], Array]
 """Any function of query and key that returns scores ``(*batch, T_dec, T_enc)``."""

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attended
+from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, explain
 from regard.kernels.pairs import PreparedKeys
-from regard.kernels.softmax import masked_softmax
 from regard.nn.memory import Memory, clear, key_mask_of, require_own
+from regard.nn.normalize import normalize, require_normalizer
 from regard.nn.shapes import fit, positive
 
 __all__ = ["Attention"]
@@ -20,11 +21,12 @@ __all__ = ["Attention"]
 class Attention(nn.Module):
     """From queries and keys to context; a subclass says how keys are projected and scored."""
 
-    def __init__(self, d_s: int, d_h: int) -> None:
+    def __init__(self, d_s: int, d_h: int, *, normalizer: str | Normalizer = "softmax") -> None:
         super().__init__()
         positive(type(self).__name__, d_s=d_s, d_h=d_h)
         self.d_s = d_s
         self.d_h = d_h
+        self.normalizer = require_normalizer(normalizer)
 
     def prepare(
         self,
@@ -137,7 +139,7 @@ class Attention(nn.Module):
             may = mask if may is None else mask & may
         if may is not None:
             query = clear(query, may.any(-1).expand(query.shape[:-1]))
-        weights = masked_softmax(self._scores(query, memory), may)
+        weights = normalize(self.normalizer, self._scores(query, memory), may)
         # Under autocast the two can differ in type here, and only here.
         context = torch.matmul(weights.to(memory.value.dtype), memory.value)
         return Attended(context, weights if need_weights else None)

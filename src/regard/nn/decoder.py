@@ -210,7 +210,7 @@ class Decoder(nn.Module):
             input=(input, "float batch d_in"),
             state=(state.hidden, "float batch d_s"),
         )
-        return self._step(input, memory, state.hidden)
+        return self._advance(input, memory, state)
 
     def _dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype
@@ -220,6 +220,10 @@ class Decoder(nn.Module):
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
         raise NotImplementedError
+
+    def _advance(self, given: Tensor, memory: Memory, state: DecoderState) -> Stepped:
+        # For a decoder whose state is more than s_t; all others see s_{t-1} alone.
+        return self._step(given, memory, state.hidden)
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
         raise NotImplementedError

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, ShapeError, explain
 from regard.kernels.additive import additive_scores
 from regard.kernels.pairs import PreparedKeys, prepare_keys
@@ -38,6 +39,9 @@ class AdditiveAttention(Attention):
     v_scale : float
         v_a starts uniform within plus or minus v_scale / sqrt(d_attn); 1 is what a linear layer
         starts with. Larger scores at the start make the first alignment form sooner.
+    normalizer : str or callable
+        ``softmax``, ``sparsemax``, ``entmax15``, ``smoothed``, or a function ``(scores, mask)
+        -> weights`` (:mod:`regard.attention.normalizers`).
 
     Attributes
     ----------
@@ -51,6 +55,8 @@ class AdditiveAttention(Attention):
     ------
     ShapeError
         A size is not a positive integer.
+    ConventionError
+        Unknown normaliser.
 
     Notes
     -----
@@ -78,8 +84,16 @@ class AdditiveAttention(Attention):
     (torch.Size([2, 1, 7]), torch.Size([2, 1, 3]), 0.0)
     """
 
-    def __init__(self, d_s: int, d_h: int, d_attn: int, *, v_scale: float = 4.0) -> None:
-        super().__init__(d_s, d_h)
+    def __init__(
+        self,
+        d_s: int,
+        d_h: int,
+        d_attn: int,
+        *,
+        v_scale: float = 4.0,
+        normalizer: str | Normalizer = "softmax",
+    ) -> None:
+        super().__init__(d_s, d_h, normalizer=normalizer)
         positive(type(self).__name__, d_attn=d_attn)
         self.d_attn = d_attn
         self.v_scale = v_scale
@@ -129,6 +143,9 @@ class LuongAttention(Attention):
         For ``concat`` only, and required there: rows of W_c.
     v_scale : float
         For ``concat``: v_c starts uniform within plus or minus v_scale / sqrt(d_attn).
+    normalizer : str or callable
+        ``softmax``, ``sparsemax``, ``entmax15``, ``smoothed``, or a function ``(scores, mask)
+        -> weights`` (:mod:`regard.attention.normalizers`).
 
     Attributes
     ----------
@@ -145,7 +162,7 @@ class LuongAttention(Attention):
     ShapeError
         A size is not a positive integer, or ``dot`` with d_s different from d_h.
     ConventionError
-        Unknown score, or `d_attn` missing for ``concat`` or given to another.
+        Unknown score or normaliser, or `d_attn` missing for ``concat`` or given to another.
 
     Notes
     -----
@@ -171,8 +188,9 @@ class LuongAttention(Attention):
         d_attn: int | None = None,
         *,
         v_scale: float = 4.0,
+        normalizer: str | Normalizer = "softmax",
     ) -> None:
-        super().__init__(d_s, d_h)
+        super().__init__(d_s, d_h, normalizer=normalizer)
         _require_score("LuongAttention", d_s, d_h, score, d_attn)
         self.score = score
         self.d_attn = d_attn

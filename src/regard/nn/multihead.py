@@ -16,12 +16,13 @@ from torch.nn import functional
 
 from regard.attention.attend import Attended
 from regard.attention.masks import corner_of
+from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, ShapeError, explain
 from regard.kernels.additive import additive_scores
-from regard.kernels.softmax import masked_softmax
 from regard.nn.loading import require_loadable
 from regard.nn.memory import clear, key_mask_of
 from regard.nn.modules import prepare_if_known
+from regard.nn.normalize import normalize, require_normalizer
 from regard.nn.shapes import fit, positive
 
 __all__ = ["MultiHeadAttention"]
@@ -53,6 +54,8 @@ class MultiHeadAttention(nn.Module):
         How a head compares. ``scaled_dot`` divides by sqrt(d_head) and is the paper's.
     d_attn : int, optional
         For ``additive`` and ``concat``, and required there: size of the space of comparison.
+    normalizer : str or callable
+        As of :class:`~regard.nn.modules.AdditiveAttention`.
 
     Attributes
     ----------
@@ -74,8 +77,8 @@ class MultiHeadAttention(nn.Module):
     ShapeError
         A size is not a positive integer, or `heads` does not divide d_model.
     ConventionError
-        Unknown score, `d_attn` missing or given to a score without it, or `dropout` outside
-        0 .. 1.
+        Unknown score or normaliser, `d_attn` missing or given to a score without it, or
+        `dropout` outside 0 .. 1.
 
     References
     ----------
@@ -118,6 +121,7 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         score: str = "scaled_dot",
         d_attn: int | None = None,
+        normalizer: str | Normalizer = "softmax",
     ) -> None:
         super().__init__()
         kdim, vdim = kdim or d_model, vdim or d_model
@@ -126,6 +130,7 @@ class MultiHeadAttention(nn.Module):
         self.d_model, self.heads, self.d_head = d_model, heads, d_model // heads
         self.kdim, self.vdim = kdim, vdim
         self.dropout, self.score, self.d_attn = dropout, score, d_attn
+        self.normalizer = require_normalizer(normalizer)
         packed = kdim == vdim == d_model
         shapes = {
             "in_proj_weight": (3 * d_model, d_model) if packed else None,
@@ -221,7 +226,7 @@ class MultiHeadAttention(nn.Module):
             reached = anyone.any(-2).expand(key.shape[:-1])
             key, value = clear(key, reached), clear(value, reached)
         q, k, v = (self._split(x) for x in self._projected(query, key, value))
-        weights = masked_softmax(self._scores(q, k), may)
+        weights = normalize(self.normalizer, self._scores(q, k), may)
         kept = functional.dropout(weights, self.dropout, self.training)
         context = torch.matmul(kept.to(v.dtype), v)  # (batch, heads, T_dec, d_head)
         joined = self.out_proj(context.transpose(1, 2).flatten(2))

@@ -1,17 +1,12 @@
-"""Masks: which query may attend which key. Boolean, **True = may attend**, everywhere.
-
-Every function here returns masks of the full shape ``(*batch, T_dec, T_enc)`` or ``(T_dec,
-T_enc)``; combine them with ``&``. Other libraries' masks enter through functions that state
-their polarity in the name: PyTorch's ``nn.MultiheadAttention`` and fairseq mean the opposite of
-``torch.nn.functional.scaled_dot_product_attention``, Keras, JoeyNMT and this package.
-"""
+"""Masks that are made here: padding, the future, a window."""
 
 from jaxtyping import Bool, Integer
 
+from regard.attention.masks.door import for_every_query, known
 from regard.axes import Array, checked, namespace
 from regard.errors import ConventionError, MaskError, explain
 
-__all__ = ["causal", "corner_of", "from_keras", "from_lengths", "from_torch_mha", "window"]
+__all__ = ["causal", "corner_of", "from_lengths", "from_padding_ids", "window"]
 
 
 @checked
@@ -47,7 +42,7 @@ def from_lengths(
     """
     xp = namespace(key_lengths)
     outside = xp.any((key_lengths < 0) | (key_lengths > T_enc))
-    if _known(outside):
+    if known(outside):
         raise MaskError(
             explain(
                 "`key_lengths` holds a length outside the keys",
@@ -57,7 +52,42 @@ def from_lengths(
         )
     positions = xp.arange(T_enc, dtype=key_lengths.dtype, device=_device(key_lengths))
     real = positions < xp.expand_dims(key_lengths, axis=-1)  # (*batch, T_enc)
-    return xp.broadcast_to(xp.expand_dims(real, axis=-2), (*key_lengths.shape, T_dec, T_enc))
+    return for_every_query(real, T_dec)
+
+
+@checked
+def from_padding_ids(
+    ids: Integer[Array, "*batch T_enc"], pad_id: int, *, T_dec: int | None = None
+) -> Bool[Array, "*batch T_dec T_enc"]:
+    """Allow every key whose token is not padding.
+
+    Parameters
+    ----------
+    ids : (*batch, T_enc), integers
+        Token ids of the keys.
+    pad_id : int
+        The id of padding. It must stand for nothing else: where it is also the end of a
+        sentence, as in GPT-2's tokenizer, that end is taken for padding.
+    T_dec : int, optional
+        Number of queries; T_enc if left out, as in self-attention.
+
+    Returns
+    -------
+    mask : (*batch, T_dec, T_enc), bool
+        The same row for every query.
+
+    Raises
+    ------
+    BackendError
+        `ids` is no array of integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_padding_ids(np.array([[7, 5, 0]]), 0, T_dec=1)
+    array([[[ True,  True, False]]])
+    """
+    return for_every_query(ids != pad_id, T_dec)
 
 
 def causal(
@@ -135,59 +165,6 @@ def window(
     return (key >= query - left) & (key <= query + right)
 
 
-@checked
-def from_torch_mha(
-    key_padding_mask: Bool[Array, "*batch T_enc"], *, T_dec: int
-) -> Bool[Array, "*batch T_dec T_enc"]:
-    """Convert a ``key_padding_mask`` of ``torch.nn.MultiheadAttention``, where True = ignore.
-
-    Parameters
-    ----------
-    key_padding_mask : (*batch, T_enc), bool
-        True at padding, PyTorch's meaning in that one class.
-    T_dec : int
-        Number of queries.
-
-    Returns
-    -------
-    mask : (*batch, T_dec, T_enc), bool
-        True where a query may attend.
-
-    Raises
-    ------
-    MaskError
-        The mask is not boolean.
-    """
-    return _for_every_query(~key_padding_mask, T_dec)
-
-
-@checked
-def from_keras(
-    value_mask: Bool[Array, "*batch T_enc"], *, T_dec: int
-) -> Bool[Array, "*batch T_dec T_enc"]:
-    """Convert the value mask of a Keras attention layer, where True = real token.
-
-    The meaning is that of this package already; what changes is the shape.
-
-    Parameters
-    ----------
-    value_mask : (*batch, T_enc), bool
-        The second of Keras' ``mask=[query_mask, value_mask]``.
-    T_dec : int
-        Number of queries.
-
-    Returns
-    -------
-    mask : (*batch, T_dec, T_enc), bool
-
-    Raises
-    ------
-    MaskError
-        The mask is not boolean.
-    """
-    return _for_every_query(value_mask, T_dec)
-
-
 def corner_of(causal: str | bool | None, T_dec: int, T_enc: int) -> str:
     """Return "top_left" or "bottom_right" for what a caller said about causality.
 
@@ -216,12 +193,6 @@ def corner_of(causal: str | bool | None, T_dec: int, T_enc: int) -> str:
     )
 
 
-def _for_every_query(real: Array, T_dec: int) -> Array:
-    xp = namespace(real)
-    *batch, T_enc = real.shape
-    return xp.broadcast_to(xp.expand_dims(real, axis=-2), (*batch, T_dec, T_enc))
-
-
 def _positions(T_dec: int, T_enc: int, like: Array | None) -> tuple[Array, Array]:
     xp = namespace(like)
     query = xp.expand_dims(xp.arange(T_dec, device=_device(like)), axis=1)
@@ -233,11 +204,3 @@ def _device(array: Array | None) -> Array:
     from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
 
     return None if array is None else device(array)
-
-
-def _known(flag: Array) -> bool:
-    """Return the value of a boolean array, or False while it is being traced."""
-    try:
-        return bool(flag)
-    except TypeError:  # jax.jit's tracers have no value yet; eager calls are checked
-        return False
