@@ -9,7 +9,7 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types format bench ci clean
+.PHONY: help setup demo test lint types format bench bench-contract mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
@@ -17,7 +17,7 @@ help:
 	@echo "make setup   set up everything in $(VENV)"
 	@echo "make lint    style and the import contract"
 	@echo "make types   mypy --strict"
-	@echo "make bench   side-by-side measurements"
+	@echo "make bench   side-by-side measurements (also: bench-contract, mutants)"
 	@echo "make ci      what runs before a change lands"
 
 # Two stages, so that the demo does not wait for test tools.
@@ -53,6 +53,13 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/decoder.py
+
+# Peers that are not installed are shown as such; the script's docstring says how to get them.
+bench-contract: $(VENV)/.dev
+	$(BIN)/python benchmarks/contract_vs_peers.py
+
+mutants: $(VENV)/.dev
+	$(BIN)/python benchmarks/mutants.py
 
 ci:
 	.ci/run

@@ -236,6 +236,8 @@ def _fits(  # noqa: PLR0912 - one loop, so that a call costs microseconds
                     raise _Mismatch
         elif argument.lists and isinstance(value, list | tuple):
             where, shape = "lists", nested_shape(value, argument.name)
+            if not _holds(value, argument.kind):
+                raise _Mismatch
         else:
             raise _Mismatch
         home = home or where
@@ -269,8 +271,33 @@ def describe(argument: Argument, value: Any) -> Given:
         return Given(argument, type(value).__name__, home, kind, value.dtype, shape)
     if isinstance(value, list | tuple):
         shape = nested_shape(value, argument.name)
-        return Given(argument, type(value).__name__, "lists", argument.kind, None, shape)
+        kind, inside = argument.kind, None
+        if argument.lists and not _holds(value, kind):
+            leaf = next(leaf for leaf in _leaves(value) if not _is(leaf, kind))
+            inside = f"{type(leaf).__name__} in a list"
+            kind = next((k for k in ("bool", "int", "float") if _is(leaf, k)), "other")
+        return Given(argument, type(value).__name__, "lists", kind, inside, shape)
     return Given(argument, type(value).__name__, "")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _holds(value: Any, kind: str) -> bool:
+    return all(_is(leaf, kind) for leaf in _leaves(value))
+
+
+def _is(leaf: Any, kind: str) -> bool:
+    if kind == "bool":
+        return isinstance(leaf, bool)
+    # Whole numbers are welcome where floats are due: [1, 0, 0.2] is how people write.
+    number = int if kind == "int" else int | float
+    return isinstance(leaf, number) and not isinstance(leaf, bool)
 
 
 def _kind(home: str, dtype: Any) -> str:

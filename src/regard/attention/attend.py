@@ -15,7 +15,7 @@ from regard.attention.normalizers import Normalizer, normalizer_of
 from regard.attention.scores import Score, named
 from regard.axes import Array, checked, namespace
 
-__all__ = ["Attended", "attend", "permitted", "self_attention"]
+__all__ = ["Attended", "attend", "clear", "clear_unused", "permitted", "self_attention"]
 
 
 class Attended(NamedTuple):
@@ -109,16 +109,15 @@ def attend(
     array([[0.464, 0.305, 0.231]])
     """
     xp = namespace(query)
+    shared = value is None
     value = key if value is None else value
     if score == "scaled_dot" and scale is not None:
         score = "dot"
     compare = named(score, params)
     normalise = normalizer_of(normalizer)
     may = permitted(query, key, mask=mask, key_lengths=key_lengths, causal=causal)
-    if may is not None:
-        query = _clear(query, xp.any(may, axis=-1))
-        reachable = xp.any(may, axis=-2)
-        key, value = _clear(key, reachable), _clear(value, reachable)
+    query, key = clear_unused(query, key, may)
+    value = key if shared else clear_unused(query, value, may)[1]
     scores = compare(query, key)
     if scale is not None:
         scores = scores * scale
@@ -136,6 +135,10 @@ def self_attention(
     W_k: Float[Array, "d_k d_model"],
     W_v: Float[Array, "d_v d_model"],
     score: str | Score = "scaled_dot",
+    mask: Bool[Array, "*batch T T"] | None = None,
+    key_lengths: Integer[Array, "*batch"] | None = None,
+    causal: bool | str | None = None,
+    bias: Float[Array, "*batch T T"] | None = None,
     **options: Any,
 ) -> Attended:
     """Attend within one sequence: query, key and value are three projections of it.
@@ -148,6 +151,11 @@ def self_attention(
         What each position asks for, and what it offers to be found by.
     W_v : (d_v, d_model)
         What it hands over when found.
+    mask, causal, bias
+        As for :func:`attend`.
+    key_lengths : (*batch,), integers, optional
+        Number of real positions of each example. Padding is cleared before anything else, and
+        asks with zeros.
     score, **options
         As for :func:`attend`, of which this is the case T_dec = T_enc.
 
@@ -166,9 +174,32 @@ def self_attention(
     .. [1] Vaswani et al. 2017, section 3.2.1 and 3.2.3. arXiv:1706.03762
     """
     xp = namespace(x)
-    query, key, value = (xp.matmul(x, xp.matrix_transpose(W)) for W in (W_q, W_k, W_v))
-    attended: Attended = attend(query, key, value, score=score, **options)
+    may = permitted(x, x, mask=mask, key_lengths=key_lengths, causal=causal)
+    if key_lengths is not None:
+        real = from_lengths(key_lengths, T_dec=1, T_enc=x.shape[-2])
+        x = clear(x, real[..., 0, :])
+    asking, found = clear_unused(x, x, may)
+    query = xp.matmul(asking, xp.matrix_transpose(W_q))
+    key, value = (xp.matmul(found, xp.matrix_transpose(W)) for W in (W_k, W_v))
+    attended: Attended = attend(query, key, value, score=score, mask=may, bias=bias, **options)
     return attended
+
+
+def clear_unused(asking: Array, found: Array, may: Array | None) -> tuple[Array, Array]:
+    """Return queries and keys with what takes no part set to 0, NaN included.
+
+    Parameters
+    ----------
+    asking : (*batch, T_dec, d_s)
+        Cleared where a query may attend nowhere.
+    found : (*batch, T_enc, d_h)
+        Cleared where no query may attend.
+    may : (*batch, T_dec, T_enc), bool, or None
+    """
+    if may is None:
+        return asking, found
+    xp = namespace(may)
+    return clear(asking, xp.any(may, axis=-1)), clear(found, xp.any(may, axis=-2))
 
 
 def permitted(
@@ -193,6 +224,7 @@ def permitted(
     return mask
 
 
-def _clear(states: Array, used: Array) -> Array:
+def clear(states: Array, used: Array) -> Array:
+    """Return states (*batch, T, d) with 0 wherever `used` (*batch, T) is False."""
     xp = namespace(states)
     return xp.where(xp.expand_dims(used, axis=-1), states, xp.zeros_like(states))

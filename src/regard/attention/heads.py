@@ -4,11 +4,13 @@ A head is :func:`regard.attention.attend.attend` on its own slice of the feature
 parameters, and nothing else: one head is the single-head result, exactly.
 """
 
+import functools
+import operator
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Integer
 
-from regard.attention.attend import Attended, attend
+from regard.attention.attend import Attended, attend, clear_unused, permitted
 from regard.attention.scores import Score
 from regard.axes import Array, checked, namespace
 from regard.errors import ShapeError, explain
@@ -76,6 +78,8 @@ def multi_head(
     W_v: Float[Array, "d_value d_v"] | None = None,
     W_o: Float[Array, "d_out d_context"] | None = None,
     mask: Array | None = None,
+    key_lengths: Integer[Array, "*batch"] | None = None,
+    causal: bool | str | None = None,
     bias: Array | None = None,
     need_weights: bool = True,
     **options: Any,
@@ -101,6 +105,8 @@ def multi_head(
         Projection of the joined contexts.
     mask : (*batch, T_dec, T_enc) or (*batch, heads, T_dec, T_enc), bool, optional
         True where the query may attend; one for all heads, or one a head.
+    key_lengths, causal
+        As for :func:`~regard.attention.attend.attend`.
     bias : like `mask`, but floating-point, optional
         Added to the scores.
     need_weights : bool
@@ -128,18 +134,31 @@ def multi_head(
     """
     xp = namespace(query)
     value = key if value is None else value
-    inputs = [
-        states if W is None else xp.matmul(states, xp.matrix_transpose(W))
-        for states, W in ((query, W_q), (key, W_k), (value, W_v))
-    ]
+    given = (("query", query, W_q), ("key", key, W_k), ("value", value, W_v))
     sizes = [
-        _slice_size(name, states.shape[-1], heads)
-        for name, states in zip(("query", "key", "value"), inputs, strict=True)
+        _slice_size(name, (states.shape[-1] if W is None else W.shape[0]), heads)
+        for name, states, W in given
     ]
     shared = {name: option for name, option in options.items() if name in _SHARED}
     stacked = {name: option for name, option in options.items() if name not in _SHARED}
     _check_stacked(stacked, heads)
     rank = len(query.shape)
+    masks, biases = [], []
+    for head in range(heads):
+        mask_here = _of_head("mask", mask, head, heads, rank)
+        biases.append(_of_head("bias", bias, head, heads, rank))
+        _fit(query, key, mask_here, biases[-1])
+        masks.append(
+            permitted(query, key, mask=mask_here, key_lengths=key_lengths, causal=causal)
+        )
+    # Before any projection: what no head may use must not reach a projection's gradient.
+    anyone = None if masks[0] is None else functools.reduce(operator.or_, masks)
+    asking, found = clear_unused(query, key, anyone)
+    carried = found if value is key else clear_unused(query, value, anyone)[1]
+    inputs = [
+        states if W is None else xp.matmul(states, xp.matrix_transpose(W))
+        for states, W in ((asking, W_q), (found, W_k), (carried, W_v))
+    ]
     contexts, weights = [], []
     for head in range(heads):
         query_part, key_part, value_part = (
@@ -151,8 +170,8 @@ def multi_head(
             key_part,
             value_part,
             score=score,
-            mask=_of_head("mask", mask, head, heads, rank),
-            bias=_of_head("bias", bias, head, heads, rank),
+            mask=masks[head],
+            bias=biases[head],
             **shared,
             **{name: parameter[head, ...] for name, parameter in stacked.items()},
         )
@@ -164,7 +183,20 @@ def multi_head(
     return Attended(joined, xp.stack(weights, axis=-3) if need_weights else None)
 
 
-_SHARED = {"key_lengths", "causal", "scale", "normalizer"}
+_SHARED = {"scale", "normalizer"}
+
+
+def _restricted(
+    query: Float[Array, "*batch T_dec d_s"],
+    key: Float[Array, "*batch T_enc d_h"],
+    mask: Bool[Array, "*batch T_dec T_enc"] | None,
+    bias: Float[Array, "*batch T_dec T_enc"] | None,
+) -> None:
+    """Take one head's restrictions, so that they are checked against query and key."""
+
+
+_restricted.__name__ = "multi_head"  # what an error text calls it
+_fit = checked(_restricted)
 
 
 def _slice_size(name: str, features: int, heads: int) -> int:

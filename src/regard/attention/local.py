@@ -15,7 +15,7 @@ from typing import Any
 
 from jaxtyping import Bool, Float, Integer
 
-from regard.attention.attend import Attended, attend
+from regard.attention.attend import Attended, attend, clear
 from regard.axes import Array, checked, namespace
 from regard.errors import ConventionError, explain
 
@@ -214,10 +214,8 @@ def local_attend(
     if lengths is None:
         lengths = xp.full(batch, T_enc, dtype=xp.int64, device=_device(query))
     # A query that may attend nowhere can hold anything, and must not reach W_p's gradient.
-    asked = query if mask is None else _clear(query, xp.any(mask, axis=-1))
-    asked = _clear(
-        asked, xp.broadcast_to(xp.expand_dims(lengths > 0, axis=-1), (*batch, T_dec))
-    )
+    asked = query if mask is None else clear(query, xp.any(mask, axis=-1))
+    asked = clear(asked, xp.broadcast_to(xp.expand_dims(lengths > 0, axis=-1), (*batch, T_dec)))
     positions = predicted_positions(asked, lengths, W_p=W_p, v_p=v_p)
     window = within(positions, D=D, T_enc=T_enc)
     may = window if mask is None else window & mask
@@ -225,7 +223,7 @@ def local_attend(
     _, weights = attend(query, key, value, mask=may, key_lengths=key_lengths, **options)
     weights = weights * gaussian(positions, D=D, T_enc=T_enc)
     value = key if value is None else value
-    value = _clear(value, xp.any(weights != 0, axis=-2))
+    value = clear(value, xp.any(weights != 0, axis=-2))
     return Attended(xp.matmul(weights, value), weights if need_weights else None)
 
 
@@ -251,11 +249,6 @@ def _distances(positions: Array, T_enc: int) -> Array:
 
 def _numbers(count: int, like: Array) -> Array:
     return namespace(like).arange(count, dtype=like.dtype, device=_device(like))
-
-
-def _clear(states: Array, used: Array) -> Array:
-    xp = namespace(states)
-    return xp.where(xp.expand_dims(used, axis=-1), states, xp.zeros_like(states))
 
 
 def _device(array: Array) -> Any:

@@ -151,8 +151,12 @@ def attend(
         ]
     rows = [None] * len(query) if mask is None else mask
     weights = [softmax(e, may) for e, may in zip(scores, rows, strict=True)]
-    columns = [list(column) for column in zip(*value, strict=True)]
-    context = [[_inner(a, column) for column in columns] for a in weights]
+    columns = list(zip(*value, strict=True))
+    context = []
+    for a, may in zip(weights, rows, strict=True):
+        # A forbidden value is left out, not multiplied by zero: it may hold anything.
+        kept = [i for i in range(len(key)) if may is None or may[i]]
+        context.append([math.fsum(a[i] * column[i] for i in kept) for column in columns])
     return context, weights
 
 

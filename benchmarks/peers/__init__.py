@@ -1,0 +1,1 @@
+"""Other packages' attentions, described in their own words."""

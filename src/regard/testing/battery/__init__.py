@@ -1,0 +1,1 @@
+"""The eleven clauses, a function each; :mod:`regard.testing.contract` lists them."""
