@@ -27,23 +27,21 @@ def functions() -> Iterator[tuple[str, str, Callable[[], Subject]]]:
         return lambda: Subject.of(function, library=library, **options)
 
     for library in LIBRARIES:
-        # JAX compiles anew for every shape and number type: half precision is left to one row,
-        # and the arithmetic of a head is attend's.
+        # JAX compiles anew for every shape and number type: half precision is left to one
+        # row.
         wide = {"dtypes": ("float64", "float32")} if library == "jax" else {}
         for score in SCORES:
             options = {} if score == "general" else wide
             yield f"attend-{score}", library, row(rg.attend, library, score=score, **options)
-            if library != "jax" or score == "general":
-                make = row(rg.multi_head, library, score=score, **wide)
-                yield f"multi_head-{score}", library, make
-        if library != "jax":
-            for name in STEPS:
-                yield f"step-{name}", library, row(getattr(rg, name), library)
-            for name in NORMALIZERS:
-                options = {"score": "general", "normalizer": name}
-                yield f"attend-{name}", library, row(rg.attend, library, **options)
-            yield "projected-heads", library, row(rg.multi_head, library, projected=True)
-            yield "self_attention-", library, row(rg.self_attention, library)
+            make = row(rg.multi_head, library, score=score, **wide)
+            yield f"multi_head-{score}", library, make
+        for name in STEPS:
+            yield f"step-{name}", library, row(getattr(rg, name), library, **wide)
+        for name in NORMALIZERS:
+            options = {"score": "general", "normalizer": name, **wide}
+            yield f"attend-{name}", library, row(rg.attend, library, **options)
+        yield "projected-heads", library, row(rg.multi_head, library, projected=True, **wide)
+        yield "self_attention-", library, row(rg.self_attention, library, **wide)
     for name in STEPS:
         yield f"lists-{name}", "lists", row(getattr(rg, name), "lists")
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
-    from regard.attention import masks, reference, scores
+    from regard.attention import coverage, masks, monotonic, reference, scores
     from regard.attention.attend import Attended, attend, self_attention
     from regard.attention.heads import merge_heads, multi_head, split_heads
+    from regard.attention.local import local_attend
+    from regard.attention.sparse import entmax15, sparsemax
     from regard.attention.steps import (
         additive_attention,
         concat_attention,
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "coverage": "regard.attention.coverage",
+    "monotonic": "regard.attention.monotonic",
+    "testing": "regard.testing",
+    "local_attend": "regard.attention.local",
+    "entmax15": "regard.attention.sparse",
+    "sparsemax": "regard.attention.sparse",
     "masks": "regard.attention.masks",
     "reference": "regard.attention.reference",
     "scores": "regard.attention.scores",
@@ -58,7 +66,7 @@ _HOMES = {
     "ShapeError": "regard.errors",
 }
 
-_MODULES = {"masks", "reference", "scores", "nn"}
+_MODULES = {"coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
 
 __all__ = [
     "Attended",
@@ -72,15 +80,20 @@ __all__ = [
     "additive_attention",
     "attend",
     "concat_attention",
+    "coverage",
     "dot_attention",
+    "entmax15",
     "general_attention",
+    "local_attend",
     "masks",
     "merge_heads",
+    "monotonic",
     "multi_head",
     "reference",
     "scores",
     "self_attention",
     "softmax",
+    "sparsemax",
     "split_heads",
 ]
 
