@@ -43,6 +43,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/mutants.py --check
+	$(BIN)/python benchmarks/contract_vs_peers.py --check
+	$(BIN)/python docs/readme_results.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

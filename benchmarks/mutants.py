@@ -283,6 +283,14 @@ def try_out(mutant: Mutant, folder: Path) -> dict[str, str | float]:
     }
 
 
+def merged(new: list[dict[str, str | float]]) -> list[dict[str, str | float]]:
+    """Return the committed results with the new ones in their places."""
+    old = json.loads(RESULT.read_text()) if RESULT.exists() else []
+    by_name = {(row["file"], row["defect"]): row for row in [*old, *new]}
+    names = [(mutant.file, mutant.defect) for mutant in MUTANTS]
+    return [by_name[name] for name in names if name in by_name]
+
+
 def page(results: list[dict[str, str | float]]) -> str:
     """Return the page for the docs."""
     killed = sum(row["result"] == "killed" for row in results)
@@ -336,6 +344,7 @@ def main() -> int:
                 flush=True,
             )
     if not options.dry:
+        results = merged(results)
         RESULT.write_text(json.dumps(results, indent=1) + "\n")
         PAGE.write_text(page(results))
     return int(any(row["result"] == "survived" for row in results))

@@ -3,6 +3,7 @@ import pytest
 from jaxtyping import Float
 
 import regard as rg
+from regard._blame import ON_LISTS
 from regard.axes import Array, checked, library, nested_shape
 
 QUERY, KEY = np.zeros((2, 3, 5)), np.zeros((2, 13, 7))
@@ -84,6 +85,79 @@ def test_integers_are_refused_where_floats_are_due():
     text = _error(rg.BackendError, query=QUERY.astype(int))
     assert "`query` is not a floating-point array" in text
     assert "dtype int64" in text
+
+
+def test_none_is_refused_by_name_where_an_argument_is_required():
+    assert _error(rg.BackendError, W_a=None) == (
+        "additive(): `W_a` is no array\n"
+        "  expected  a floating-point array W_a (d_attn, d_s)\n"
+        "  got       None"
+    )
+    with pytest.raises(rg.BackendError, match="`decoder_state` is no array"):
+        rg.dot_attention(None, KEY)
+    with pytest.raises(rg.BackendError, match="`encoder_states` is no array"):
+        rg.dot_attention(QUERY[:, 0], None)
+
+
+def test_nested_lists_are_pointed_to_the_function_that_takes_them():
+    with pytest.raises(rg.BackendError) as caught:
+        rg.attend([[1.0, 2.0]], [[3.0, 4.0]])
+    assert str(caught.value) == (
+        "attend(): `query` is no array\n"
+        "  expected  a floating-point array query (*batch, T_dec, d_s)\n"
+        "  got       list\n"
+        "  help      regard.reference.attend(...) computes nested lists, one example at a "
+        "time;\n"
+        "            numpy.asarray(...) turns nested lists into an array"
+    )
+
+
+def test_every_namesake_in_the_reference_is_known_to_the_errors():
+    takers = {name: getattr(rg, name, None) for name in rg.reference.__all__}
+    takers |= {name: getattr(rg.scores, name) for name in rg.scores.SCORES if name in takers}
+    lists = "reference softmax additive_attention dot_attention general_attention "
+    lists += "concat_attention"
+    taken = {name for name, function in takers.items() if function} - set(lists.split())
+    assert taken == set(ON_LISTS)
+
+
+def test_a_missing_axis_is_told_from_a_wrong_size():
+    assert _error(rg.ShapeError, query=QUERY[:, 0]) == (
+        "additive(): `query` has 2 axes, not 3\n"
+        "  expected  query (2, T_dec, d_s=5)\n"
+        "  got       query (2, 5)\n"
+        "  because   `key` (2, 13, 7) has 1 axis before its T_enc and d_h\n"
+        "  help      one step is T_dec = 1: add that axis, none is squeezed away"
+    )
+    text = _error(rg.ShapeError, key=KEY[0])
+    assert text.startswith("additive(): `key` has 2 axes, not 3\n")
+    assert "help" not in text  # it is the batch that is missing, which is not 1
+
+
+def test_an_axis_of_size_one_too_many_is_blamed_on_the_argument_that_has_it():
+    with pytest.raises(rg.ShapeError, match="`decoder_state` has 3 axes, not 2"):
+        rg.dot_attention(KEY[:, :1], KEY)
+
+
+def test_arrays_on_two_devices_are_refused_by_name_even_after_a_call_that_fitted():
+    torch = pytest.importorskip("torch")
+    query, key = torch.zeros(2, 3, 5), torch.zeros(2, 13, 5)
+    may = torch.ones(2, 3, 13, dtype=torch.bool)
+    rg.attend(query, key, mask=may)
+    with pytest.raises(rg.BackendError) as caught:
+        rg.attend(query, key, mask=may.to("meta"))
+    assert str(caught.value) == (
+        "attend(): `mask` and `query` are on different devices\n"
+        "  expected  `mask` on cpu\n"
+        "  got       `mask` on meta\n"
+        "  because   `query` is on cpu\n"
+        "  help      move one of them: nothing is moved silently"
+    )
+    with pytest.raises(rg.BackendError, match="`key` and `query` are on different devices"):
+        rg.attend(query.to("meta"), key)
+    lengths = torch.ones(2, dtype=torch.int64, device="meta")
+    found = rg.attend(query.to("meta"), key.to("meta"), key_lengths=lengths)
+    assert found.context.shape == (2, 3, 5)
 
 
 def test_sums_of_axes_are_checked():

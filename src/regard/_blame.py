@@ -29,6 +29,7 @@ class Argument(NamedTuple):
     axes: tuple[str, ...]  # the named axes behind them; "d_s+d_h" is a sum of two
     position: int  # in the call; -1 when keyword-only
     lists: bool  # nested lists are welcome too
+    optional: bool = True  # None is welcome too
 
     def stated(self, sizes: Mapping[str, Any] | None = None) -> str:
         """Return ``U_a (d_attn=13, d_h)``: the annotation, with the sizes that are known."""
@@ -47,6 +48,7 @@ class Given(NamedTuple):
     kind: str = ""
     dtype: Any = None
     shape: tuple[int, ...] = ()
+    device: str = ""  # "" where the library's arrays may meet whatever their devices
 
     @property
     def name(self) -> str:
@@ -63,6 +65,9 @@ class Built(NamedTuple):
 
 _NOTHING = Built()
 
+ON_LISTS = ("additive", "attend", "concat", "dot", "general", "multi_head", "scaled_dot")
+"""What takes arrays alone and has a namesake in the reference that takes nested lists."""
+
 
 def diagnose(function: str, given: Sequence[Given], built: Built = _NOTHING) -> RegardError:
     """Return the error that names the argument at fault in a call of `function`."""
@@ -70,7 +75,9 @@ def diagnose(function: str, given: Sequence[Given], built: Built = _NOTHING) -> 
         _no_array(function, given)
         or _wrong_kind(function, given)
         or _wrong_library(function, given)
+        or _wrong_device(function, given)
         or _wrong_rank(function, given)
+        or _wrong_number_of_axes(function, given, built)
         or _wrong_size(function, given, built)
         or _wrong_number_type(function, given, built)
         # Reached only if the fast check refuses what all of these accept: a defect of ours.
@@ -83,11 +90,16 @@ def _no_array(function: str, given: Sequence[Given]) -> RegardError | None:
         if one.home and (one.home != "lists" or one.argument.lists):
             continue
         remedy = "numpy.asarray(...) turns nested lists into an array"
+        if function in ON_LISTS and all(other.home == "lists" for other in given):
+            remedy = (
+                f"regard.reference.{function}(...) computes nested lists, one example at a "
+                f"time;\n{remedy}"
+            )
         return BackendError(
             explain(
                 f"{function}(): `{one.name}` is no array",
                 expected=f"{_SAID[one.argument.kind]} {one.argument.stated()}",
-                got=one.type_name,
+                got="None" if one.type_name == "NoneType" else one.type_name,
                 help=remedy if one.home == "lists" else None,
             )
         )
@@ -135,6 +147,24 @@ def _wrong_library(function: str, given: Sequence[Given]) -> RegardError | None:
     return None
 
 
+def _wrong_device(function: str, given: Sequence[Given]) -> RegardError | None:
+    devices = [one.device for one in given if one.device]
+    for one in given:
+        right = max(devices, key=devices.count) if devices else ""
+        if one.device and one.device != right:
+            other = next(each for each in given if each.device == right)
+            return BackendError(
+                explain(
+                    f"{function}(): `{one.name}` and `{other.name}` are on different devices",
+                    expected=f"`{one.name}` on {right}",
+                    got=f"`{one.name}` on {one.device}",
+                    because=f"`{other.name}` is on {right}",
+                    help="move one of them: nothing is moved silently",
+                )
+            )
+    return None
+
+
 def _wrong_number_type(
     function: str, given: Sequence[Given], built: Built
 ) -> RegardError | None:
@@ -169,14 +199,67 @@ def _wrong_rank(function: str, given: Sequence[Given]) -> RegardError | None:
         wanted = f"at least {named}" if one.argument.leading else f"{named}"
         return ShapeError(
             explain(
-                f"{function}(): `{one.name}` has {rank} {'axis' if rank == 1 else 'axes'}, "
-                f"not {wanted}",
+                f"{function}(): `{one.name}` has {_axes(rank)}, not {wanted}",
                 expected=one.argument.stated(),
                 got=f"{one.name} {_tuple(one.shape)}",
                 help=remedy,
             )
         )
     return None
+
+
+def _wrong_number_of_axes(
+    function: str, given: Sequence[Given], built: Built
+) -> RegardError | None:
+    """Say that an axis is missing, where reading on would only find sizes that differ."""
+    led = [one for one in given if one.argument.leading]
+    ranks = [_rank(one) for one in led]
+    if len(set(ranks)) < 2:
+        return None
+    # The number that most have is right. Between equals it is the greater, since an axis is
+    # forgotten more often than added; but an axis of size 1 is one that somebody added.
+    tied = [rank for rank in set(ranks) if ranks.count(rank) == max(map(ranks.count, ranks))]
+    right = max(tied)
+    longest = next(one for one in led if _rank(one) == max(ranks))
+    if len(tied) > 1 and _leading(longest)[-1] == 1:
+        right = min(tied)
+    one = next(each for each in led if _rank(each) != right)
+    other = next(each for each in led if _rank(each) == right)
+    sizes, _ = _agree([each for each in given if each is not one], built)
+    rank = len(one.argument.axes) + right
+    return ShapeError(
+        explain(
+            f"{function}(): `{one.name}` has {_axes(len(one.shape))}, not {rank}",
+            expected=one.argument.stated(sizes),
+            got=f"{one.name} {_tuple(one.shape)}",
+            because=f"`{other.name}` {_tuple(other.shape)} has {_axes(right)} before its "
+            f"{' and '.join(other.argument.axes)}"
+            if other.argument.axes
+            else f"`{other.name}` {_tuple(other.shape)} has {_axes(right)}",
+            help=_missing_step(one, sizes),
+        )
+    )
+
+
+def _missing_step(one: Given, sizes: Mapping[str, Any]) -> str | None:
+    """Return how to mend a state without its axis of steps, if adding that axis would do."""
+    step = next(iter(one.argument.axes), "")
+    fits = one.shape[:-1] == sizes["*" + one.argument.leading]
+    if step not in ("T_dec", "T_enc") or not fits or sizes.get(step, 1) != 1:
+        return None
+    return f"one step is {step} = 1: add that axis, none is squeezed away"
+
+
+def _leading(one: Given) -> tuple[int, ...]:
+    return one.shape[: len(one.shape) - len(one.argument.axes)]
+
+
+def _rank(one: Given) -> int:
+    return len(_leading(one))
+
+
+def _axes(number: int) -> str:
+    return f"{number} {'axis' if number == 1 else 'axes'}"
 
 
 def _wrong_size(function: str, given: Sequence[Given], built: Built) -> RegardError | None:
@@ -228,6 +311,9 @@ def _agree(given: Sequence[Given], built: Built) -> tuple[dict[str, Any], dict[s
         source[axis] = next(f"`{one.name}`" for size, one in found if size == right[axis])
     for axis in [axis for axis in claims if "+" in axis]:
         parts = axis.split("+")
+        if not right.keys() >= set(parts):  # the argument that has a part is left out
+            del right[axis], source[axis]
+            continue
         right[axis] = sum(right[part] for part in parts)
         source[axis] = source[parts[0]]
     return right, source

@@ -35,6 +35,7 @@ __all__ = [
     "Nested",
     "checked",
     "describe",
+    "device_of",
     "kind_of",
     "library",
     "namespace",
@@ -55,17 +56,12 @@ _LIBRARIES = {
     "jaxlib": "JAX",
     "array_api_strict": "array-api-strict",
 }
-_MODULES = {
-    "NumPy": "array_api_compat.numpy",
-    "PyTorch": "array_api_compat.torch",
-    "JAX": "jax.numpy",
-    "array-api-strict": "array_api_strict",
-}
 _KINDS = {"Float": "float", "Bool": "bool", "Integer": "int"}
 _KINDS_OF: dict[str, dict[Any, str]] = {}
 _HOMES: dict[type, str] = {}
 _NAMESPACES: dict[str, Any] = {}
-
+_PLACED: set[type] = set()
+"""PyTorch's types: their arrays refuse to meet one on another device."""
 
 _REMEMBERED = 10_000
 
@@ -79,8 +75,9 @@ def checked(function: _F) -> _F:
 
     The annotations are jaxtyping's (``Float[Array, "*batch T_dec d_s"]``); ``| None`` makes an
     argument optional and ``| Nested`` lets it be nested lists. Axes of one name must have one
-    size across all arguments, all arrays must come from one library, and floating-point
-    arguments must share one number type.
+    size across all arguments, all arrays must come from one library and lie on one device, and
+    floating-point arguments must share one number type. Devices are checked for
+    PyTorch; the other libraries have their own rules and errors.
 
     Parameters
     ----------
@@ -92,7 +89,8 @@ def checked(function: _F) -> _F:
     function : callable
         The same, checked. The call raises ShapeError where an axis has two sizes or an argument
         the wrong number of axes; MaskError where a mask is not boolean; BackendError where
-        something is no array, or comes from another library, or has another number type.
+        something is no array, or comes from another library, lies on another device or has
+        another number type.
     """
     arguments = _read(function)
     names = {argument.name for argument in arguments}
@@ -156,6 +154,8 @@ def library(kind: type) -> str:
         roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
         known = [_LIBRARIES[root] for root in roots if root in _LIBRARIES]
         _HOMES[kind] = known[0] if known and hasattr(kind, "shape") else ""
+        if _HOMES[kind] == "PyTorch":
+            _PLACED.add(kind)
     return _HOMES[kind]
 
 
@@ -166,8 +166,29 @@ def namespace(array: Array | None) -> Any:
     """
     home = "NumPy" if array is None else library(type(array))
     if home not in _NAMESPACES:
-        _NAMESPACES[home] = importlib.import_module(_MODULES[home])
+        _NAMESPACES[home] = _load(home)
     return _NAMESPACES[home]
+
+
+def device_of(array: Array | None) -> Any:
+    """Return the device of an array as its library's functions take it; None for None."""
+    if array is None:
+        return None
+    if library(type(array)) == "PyTorch":
+        return array.device  # torch.compile cannot trace the other way without warnings
+    from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
+
+    return device(array)
+
+
+def _load(home: str) -> Any:
+    if home == "PyTorch":
+        # A statement, which torch.compile can trace; a call of import_module it cannot.
+        import array_api_compat.torch as xp  # noqa: PLC0415 - only where there are tensors
+
+        return xp
+    modules = {"NumPy": "array_api_compat.numpy", "JAX": "jax.numpy"}
+    return importlib.import_module(modules.get(home, "array_api_strict"))
 
 
 def _read(function: Callable[..., Any]) -> tuple[Argument, ...]:
@@ -190,6 +211,7 @@ def _read(function: Callable[..., Any]) -> tuple[Argument, ...]:
                 axes=tuple(axes),
                 position=position if positional else -1,
                 lists=Nested in options,
+                optional=type(None) in options,
             )
         )
     return tuple(found)
@@ -199,8 +221,12 @@ def _look(value: Any) -> tuple[Any, ...] | None:
     """Return what a check depends on; None for what, as nested lists, shows it only inside."""
     if value is None:
         return ()
+    kind = value.__class__
     try:
-        return (value.__class__, value.shape, value.dtype)
+        if kind in _PLACED:
+            # Comparing a flag is cheaper than comparing a device, and most are the CPU.
+            return (kind, value.shape, value.dtype, value.is_cpu or value.device)
+        return (kind, value.shape, value.dtype)
     except AttributeError:
         return None
 
@@ -211,10 +237,12 @@ def _passed(
     for argument in arguments:
         if 0 <= argument.position < len(args):
             value = args[argument.position]
+        elif argument.name in kwargs:
+            value = kwargs[argument.name]
         else:
             # A missing required argument is Python's own TypeError, which names it.
-            value = kwargs.get(argument.name)
-        if value is not None:
+            continue
+        if value is not None or not argument.optional:
             yield argument, value
 
 
@@ -223,7 +251,7 @@ def _fits(  # noqa: PLR0912 - one loop, so that a call costs microseconds
 ) -> None:
     """Raise _Mismatch at the first thing that does not fit; cheap, and says nothing."""
     sizes: dict[str, Any] = {}
-    dtype = home = None
+    dtype = home = device = None
     for argument, value in _passed(arguments, args, kwargs):
         where = library(type(value))
         if where:
@@ -233,6 +261,10 @@ def _fits(  # noqa: PLR0912 - one loop, so that a call costs microseconds
             if argument.kind == "float":
                 dtype = value.dtype if dtype is None else dtype
                 if value.dtype != dtype:
+                    raise _Mismatch
+            if where == "PyTorch":
+                device = value.device if device is None else device
+                if value.device != device:
                     raise _Mismatch
         elif argument.lists and isinstance(value, list | tuple):
             where, shape = "lists", nested_shape(value, argument.name)
@@ -268,7 +300,8 @@ def describe(argument: Argument, value: Any) -> Given:
     home = library(type(value))
     if home:
         kind, shape = _kind(home, value.dtype), tuple(value.shape)
-        return Given(argument, type(value).__name__, home, kind, value.dtype, shape)
+        device = str(value.device) if home == "PyTorch" else ""
+        return Given(argument, type(value).__name__, home, kind, value.dtype, shape, device)
     if isinstance(value, list | tuple):
         shape = nested_shape(value, argument.name)
         kind, inside = argument.kind, None

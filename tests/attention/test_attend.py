@@ -161,6 +161,28 @@ def test_self_attention_is_attend_on_three_projections(xp, rng):
         np.testing.assert_allclose(xp.numpy(got.weights)[b], weights, rtol=0, atol=1e-12)
 
 
+def test_padding_in_self_attention_reaches_neither_result_nor_gradient(rng):
+    torch = pytest.importorskip("torch")
+    x, lengths = rng.normal(size=(2, 7, 5)), torch.tensor([4, 7])
+    projections = {name: rng.normal(size=(3, 5)) for name in ("W_q", "W_k", "W_v")}
+
+    def run(padding):
+        given = x.copy()
+        given[0, 4:] = padding
+        leaves = {
+            n: torch.from_numpy(W.copy()).requires_grad_() for n, W in projections.items()
+        }
+        context, weights = rg.self_attention(
+            torch.from_numpy(given), key_lengths=lengths, **leaves
+        )
+        context[0, :4].square().sum().backward()
+        return [context[0, :4], weights[0, :4], *(leaf.grad for leaf in leaves.values())]
+
+    for clean, poisoned in zip(run(0.5), run(np.nan), strict=True):
+        np.testing.assert_array_equal(poisoned.detach().numpy(), clean.detach().numpy())
+        assert clean.any()
+
+
 @pytest.mark.parametrize("masked", [False, True], ids=["free", "masked"])
 @pytest.mark.parametrize("score", SCORES)
 def test_gradients_agree_with_finite_differences(rng, score, masked):

@@ -119,10 +119,10 @@ def test_a_sequence_of_states_is_not_taken_for_a_step():
     with pytest.raises(rg.ShapeError) as caught:
         rg.dot_attention(np.zeros((3, 5)), np.zeros((13, 5)))
     assert str(caught.value) == (
-        "dot_attention(): `encoder_states` does not fit `decoder_state` on axis batch\n"
-        "  expected  encoder_states (3, T_enc=13, d_h=5)\n"
+        "dot_attention(): `encoder_states` has 2 axes, not 3\n"
+        "  expected  encoder_states (3, T_enc, d_h=5)\n"
         "  got       encoder_states (13, 5)\n"
-        "  because   batch = (3,) comes from `decoder_state`"
+        "  because   `decoder_state` (3, 5) has 1 axis before its d_h"
     )
 
 

@@ -71,14 +71,17 @@ def test_scores_of_minus_infinity_forbid_as_a_mask_does(xp):
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
-def test_half_precision_is_normalised_in_float32(name):
+def test_half_precision_is_normalised_in_float32_and_rounded_once(name):
     torch = pytest.importorskip("torch")
     dtype = getattr(torch, name)
-    # 2,003 equal weights: summed in half precision they are far from 1.
-    scores = torch.zeros(2003, dtype=dtype)
+    scores = 3 * torch.randn(53, 211, generator=torch.Generator().manual_seed(2015))
+    scores = scores.to(dtype)
     weights = rg.softmax(scores)
     assert weights.dtype == dtype
-    assert torch.equal(weights, torch.full((2003,), 1 / 2003, dtype=torch.float32).to(dtype))
+    once = torch.softmax(scores.double(), dim=-1).to(dtype)
+    # A float32 result falls on the other side of a rounding boundary now and then; exponentials
+    # and sums that were rounded to half precision on the way miss most of the time.
+    assert (weights != once).double().mean() < 0.01
 
 
 def test_no_keys_at_all_give_no_weights(xp):

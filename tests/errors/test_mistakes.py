@@ -119,7 +119,7 @@ def step_mistakes() -> list[Mistake]:
     """Mistakes in one decoder step's arguments."""
     shape, backend = rg.ShapeError, rg.BackendError
     return [
-        ("a sequence of states", {"decoder_state": t(BATCH, 1, D_S)}, "encoder_states", shape),
+        ("a sequence of states", {"decoder_state": t(BATCH, 1, D_S)}, "decoder_state", shape),
         ("states of batch 1", {"encoder_states": t(1, T_ENC, D_H)}, "encoder_states", shape),
         ("one example's states", {"encoder_states": t(T_ENC, D_H)}, "encoder_states", shape),
         ("states in half precision", {"encoder_states": t(BATCH, T_ENC, D_H).half()},

@@ -75,3 +75,31 @@ def test_it_compiles_in_one_piece():
     scores = torch.randn(2, 3)
     compiled = torch.compile(masked_softmax, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(scores, mask), masked_softmax(scores, mask))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_infinite_scores_give_the_limit_of_large_ones_and_never_nan(dtype, masked):
+    inf = math.inf
+    rows = [[1.0, inf, -3.0, inf], [-inf, 0.0, -inf, 0.0], [-inf] * 4, [1.0, inf, inf, inf]]
+    scores = torch.tensor(rows, dtype=dtype, requires_grad=True)
+    mask = torch.ones(4, 4, dtype=torch.bool) if masked else None
+    half = [[0.0, 0.5, 0.0, 0.5], [0.0, 0.5, 0.0, 0.5], [0.0] * 4, [0.0, *[1 / 3] * 3]]
+    weights = masked_softmax(scores, mask)
+    torch.testing.assert_close(weights, torch.tensor(half, dtype=dtype))
+    assert weights[2].count_nonzero() == 0
+    weights[:, 1].sum().backward()
+    assert torch.isfinite(scores.grad).all()
+    assert scores.grad[2].count_nonzero() == 0
+
+
+def test_a_nan_that_may_be_attended_shows():
+    weights = masked_softmax(torch.tensor([[1.0, math.nan], [1.0, 1.0]]), None)
+    assert weights[0].isnan().all()
+    assert weights[1].tolist() == [0.5, 0.5]
+
+
+def test_under_vmap_infinite_scores_give_the_same():
+    scores = torch.tensor([[1.0, math.inf, 2.0], [-math.inf] * 3])
+    found = torch.func.vmap(lambda row: masked_softmax(row, None))(scores)
+    assert found.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]

@@ -359,15 +359,15 @@ def test_float32_agrees_with_float64(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_step_at_all_is_no_error_where_pytorch_allows_it(kind):
+def test_no_step_at_all_gives_empty_results(kind):
     decoder = _decoder(kind)
     inputs, encoded, start = _given(decoder, T_dec=0)
-    memory = decoder.prepare(encoded)
-    if kind == "bahdanau":
-        assert decoder(inputs, memory, start).outputs.shape == (BATCH, 0, decoder.d_out)
-    else:
-        with pytest.raises(RuntimeError, match="sequence length"):
-            decoder(inputs, memory, start)
+    decoded = decoder(inputs, decoder.prepare(encoded, LENGTHS), start)
+    assert decoded.outputs.shape == (BATCH, 0, decoder.d_out)
+    assert decoded.states.shape == (BATCH, 0, D_S)
+    if kind != "plain":
+        assert decoded.contexts.shape == (BATCH, 0, decoder.d_h)
+        assert decoded.weights.shape == (BATCH, 0, T_ENC)
 
 
 def test_the_results_unpack_in_the_documented_order():

@@ -18,8 +18,28 @@ def test_arguments_that_fit_pass_in_silence():
         torch.float32,
         query=(torch.zeros(2, 3, 5), "float *batch T_dec d_s"),
         key=(torch.zeros(2, 7, 11), "float *batch T_enc d_h"),
-        mask=(None, "bool *batch T_dec T_enc"),
+        mask=(None, "bool *batch T_dec T_enc | None"),
         key_lengths=(torch.tensor([3, 7]), "int *batch"),
+    )
+
+
+def test_none_is_refused_by_name_where_the_annotation_does_not_allow_it():
+    assert _text(BackendError, "f", {}, query=(None, "float *batch T_dec d_s")) == (
+        "f(): `query` is no array\n"
+        "  expected  a floating-point array query (*batch, T_dec, d_s)\n"
+        "  got       None"
+    )
+
+
+def test_tensors_on_two_devices_are_refused_by_name():
+    query = (torch.zeros(2, 3, 5), "float *batch T_dec d_s")
+    key = (torch.zeros(2, 7, 11, device="meta"), "float *batch T_enc d_h")
+    assert _text(BackendError, "f", {}, query=query, key=key) == (
+        "f(): `key` and `query` are on different devices\n"
+        "  expected  `key` on cpu\n"
+        "  got       `key` on meta\n"
+        "  because   `query` is on cpu\n"
+        "  help      move one of them: nothing is moved silently"
     )
 
 

@@ -5,6 +5,7 @@ many axes as keys; a decoder step is ``T_dec = 1``. The calls that take a single
 as the lesson writes them, are in :mod:`regard.attention.steps`.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float, Integer
@@ -13,7 +14,8 @@ from regard.attention.masks import causal as causal_mask
 from regard.attention.masks import corner_of, from_lengths
 from regard.attention.normalizers import Normalizer, normalizer_of
 from regard.attention.scores import Score, named
-from regard.axes import Array, checked, namespace
+from regard.axes import Array, checked, library, namespace
+from regard.errors import ConventionError, explain
 
 __all__ = ["Attended", "attend", "clear", "clear_unused", "permitted", "self_attention"]
 
@@ -69,7 +71,8 @@ def attend(
     bias : (*batch, T_dec, T_enc), optional
         Added to the scores: relative positions, or another library's float mask.
     scale : float, optional
-        Multiplies the scores before the bias. With ``scaled_dot`` it replaces 1/sqrt(d).
+        Multiplies the scores before the bias; a finite number, or an array without axes. With
+        ``scaled_dot`` it replaces 1/sqrt(d).
     normalizer : str or callable
         ``softmax``, ``sparsemax``, ``entmax15``, ``smoothed``, or a function ``(scores, mask)
         -> weights`` that gives forbidden keys weight 0 (:mod:`regard.attention.normalizers`).
@@ -86,10 +89,11 @@ def attend(
     Raises
     ------
     ShapeError, MaskError, BackendError
-        An argument does not fit the others; raised before any arithmetic.
+        An argument does not fit the others; raised before any arithmetic. ShapeError too where
+        a function of the caller's returns scores or weights of another shape.
     ConventionError
-        Unknown score or normaliser, parameters that are not the score's own, or a causal mask
-        with two meanings.
+        Unknown score or normaliser, parameters that are not the score's own, a `scale` that is
+        no finite number, or a causal mask with two meanings.
 
     Notes
     -----
@@ -111,6 +115,7 @@ def attend(
     xp = namespace(query)
     shared = value is None
     value = key if value is None else value
+    _require_scale(scale)
     if score == "scaled_dot" and scale is not None:
         score = "dot"
     compare = named(score, params)
@@ -222,6 +227,22 @@ def permitted(
         else:
             mask = mask & past
     return mask
+
+
+def _require_scale(scale: Any) -> None:
+    if scale is None or (library(type(scale)) and tuple(scale.shape) == ()):
+        return  # an array may be learned, or traced and without a value
+    number = isinstance(scale, int | float) and not isinstance(scale, bool)
+    if not number or not math.isfinite(scale):
+        raise ConventionError(
+            explain(
+                "attend(): `scale` is no finite number",
+                expected="scale=a finite number, or an array without axes",
+                got=f"scale of shape {tuple(scale.shape)}"
+                if library(type(scale))
+                else f"scale={scale!r}",
+            )
+        )
 
 
 def clear(states: Array, used: Array) -> Array:

@@ -40,7 +40,7 @@ def split_heads(
     Raises
     ------
     ShapeError
-        The features do not divide into `heads` equal slices.
+        `heads` is no integer of at least 1, or the features do not divide into that many.
     """
     xp = namespace(x)
     *batch, T, d_model = x.shape
@@ -200,11 +200,19 @@ _fit = checked(_restricted)
 
 
 def _slice_size(name: str, features: int, heads: int) -> int:
-    if heads < 1 or features % heads:
+    if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
+        raise ShapeError(
+            explain(
+                "`heads` is no number of heads",
+                expected="an integer, at least 1 head",
+                got=f"heads={heads!r}",
+            )
+        )
+    if features % heads:
         raise ShapeError(
             explain(
                 f"`{name}` cannot be cut into {heads} heads",
-                expected=f"a number of features that {heads} divides, and at least 1 head",
+                expected=f"a number of features that {heads} divides",
                 got=f"{features} features",
             )
         )

@@ -16,7 +16,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Integer
 
 from regard.attention.attend import Attended, attend, clear
-from regard.axes import Array, checked, namespace
+from regard.axes import Array, checked, device_of, namespace
 from regard.errors import ConventionError, explain
 
 __all__ = ["gaussian", "local_attend", "predicted_positions", "require_reach", "within"]
@@ -212,7 +212,7 @@ def local_attend(
         return attended
     lengths = key_lengths
     if lengths is None:
-        lengths = xp.full(batch, T_enc, dtype=xp.int64, device=_device(query))
+        lengths = xp.full(batch, T_enc, dtype=xp.int64, device=device_of(query))
     # A query that may attend nowhere can hold anything, and must not reach W_p's gradient.
     asked = query if mask is None else clear(query, xp.any(mask, axis=-1))
     asked = clear(asked, xp.broadcast_to(xp.expand_dims(lengths > 0, axis=-1), (*batch, T_dec)))
@@ -248,10 +248,4 @@ def _distances(positions: Array, T_enc: int) -> Array:
 
 
 def _numbers(count: int, like: Array) -> Array:
-    return namespace(like).arange(count, dtype=like.dtype, device=_device(like))
-
-
-def _device(array: Array) -> Any:
-    from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
-
-    return device(array)
+    return namespace(like).arange(count, dtype=like.dtype, device=device_of(like))

@@ -6,7 +6,7 @@ r"""Location-aware attention: scores that know where the step before attended [1
 
 from jaxtyping import Float
 
-from regard.axes import Array, checked, namespace
+from regard.axes import Array, checked, device_of, namespace
 from regard.errors import ConventionError, explain
 
 __all__ = ["location", "location_features", "require_middle"]
@@ -43,15 +43,13 @@ def location_features(
     ``convolve(..., mode="same")`` for T_enc of at least r. The paper leaves these three open.
     Holds one (*batch, T_dec, T_enc, r) array.
     """
-    from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
-
-    xp = namespace(previous)
+    xp, device = namespace(previous), device_of(F)
     r, T_enc = F.shape[-1], previous.shape[-1]
     require_middle("location_features", r)
-    edge = xp.zeros((*previous.shape[:-1], r // 2), dtype=previous.dtype, device=device(F))
+    edge = xp.zeros((*previous.shape[:-1], r // 2), dtype=previous.dtype, device=device)
     padded = xp.concat([edge, previous, edge], axis=-1)
-    first = xp.expand_dims(xp.arange(T_enc, device=device(F)), axis=1)
-    offset = xp.expand_dims(xp.arange(r, device=device(F)), axis=0)
+    first = xp.expand_dims(xp.arange(T_enc, device=device), axis=1)
+    offset = xp.expand_dims(xp.arange(r, device=device), axis=0)
     near = xp.take(padded, xp.reshape(first + offset, (-1,)), axis=-1)
     near = xp.reshape(near, (*previous.shape, r))
     return xp.matmul(near, xp.matrix_transpose(xp.flip(F, axis=-1)))

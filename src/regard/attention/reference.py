@@ -114,17 +114,23 @@ def window(T_dec: int, T_enc: int, *, left: int, right: int) -> Mask:
 
 
 def softmax(scores: Vector, mask: list[bool] | None = None) -> Vector:
-    """Return ``exp(e_i) / sum_j exp(e_j)`` over the keys that may be attended, 0 elsewhere."""
-    allowed = [True] * len(scores) if mask is None else mask
+    """Return ``exp(e_i) / sum_j exp(e_j)`` over the keys that may be attended, 0 elsewhere.
+
+    A score of -inf forbids its key. Those of +inf share the weight equally, the limit of large
+    scores.
+    """
+    permitted = [True] * len(scores) if mask is None else mask
+    allowed = [may and e != -math.inf for e, may in zip(scores, permitted, strict=True)]
     kept = [e for e, may in zip(scores, allowed, strict=True) if may]
     if not kept:
         return [0.0] * len(scores)
     peak = max(kept)  # leaves the ratio as it is and keeps exp within range
-    total = math.fsum(math.exp(e - peak) for e in kept)
-    return [
-        math.exp(e - peak) / total if may else 0.0
-        for e, may in zip(scores, allowed, strict=True)
-    ]
+
+    def share(e: float) -> float:
+        return 1.0 if e == peak else math.exp(e - peak)  # inf - inf is no number
+
+    total = math.fsum(share(e) for e in kept)
+    return [share(e) / total if may else 0.0 for e, may in zip(scores, allowed, strict=True)]
 
 
 def attend(

@@ -45,12 +45,19 @@ def _kept(scores: Vector, mask: list[bool] | None) -> list[int]:
     return [i for i, e in enumerate(scores) if may[i] and e != -math.inf]
 
 
+def _below_peak(scores: Vector, kept: list[int]) -> Vector:
+    """Subtract the largest kept score, which leaves weights as they are; inf - inf is 0."""
+    peak = max(scores[i] for i in kept)
+    return [0.0 if e == peak else e - peak for e in scores]
+
+
 def sparsemax(scores: Vector, mask: list[bool] | None = None) -> Vector:
     """Return ``max(e_i - tau, 0)``, tau by algorithm 1 of Martins and Astudillo 2016."""
     kept = _kept(scores, mask)
     weights = [0.0] * len(scores)
     if not kept:
         return weights
+    scores = _below_peak(scores, kept)
     ordered = sorted((scores[i] for i in kept), reverse=True)
     k = max(k for k in range(1, len(kept) + 1) if 1 + k * ordered[k - 1] > sum(ordered[:k]))
     tau = (math.fsum(ordered[:k]) - 1) / k
@@ -68,8 +75,8 @@ def entmax15(scores: Vector, mask: list[bool] | None = None) -> Vector:
     weights = [0.0] * len(scores)
     if not kept:
         return weights
-    peak = max(scores[i] for i in kept) / 2
-    low, high = peak - 1, peak  # at low the largest alone has weight 1, at high none has any
+    scores = _below_peak(scores, kept)
+    low, high = -1.0, 0.0  # at low the largest alone has weight 1, at high none has any
     for _ in range(100):
         tau = (low + high) / 2
         total = math.fsum(max(scores[i] / 2 - tau, 0.0) ** 2 for i in kept)

@@ -12,13 +12,14 @@ which also needs the weights of the step before.
 import inspect
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jaxtyping import Float
 
 from regard.attention.location import location
 from regard.axes import Array, checked, namespace
-from regard.errors import ConventionError, explain
+from regard.errors import ConventionError, ShapeError, explain
 
 __all__ = [
     "SCORES",
@@ -287,7 +288,8 @@ def named(score: str | Score, params: dict[str, Any]) -> Score:
     score : str or callable
         A name of :data:`SCORES`, or a function of query and key.
     params : dict of arrays
-        The named score's parameters; empty for a function, which brings its own.
+        The named score's parameters; empty for a function, which brings its own and whose
+        result is checked to be scores ``(*batch, T_dec, T_enc)``.
 
     Raises
     ------
@@ -303,7 +305,7 @@ def named(score: str | Score, params: dict[str, Any]) -> Score:
                     got=f"{_names(params)} beside it",
                 )
             )
-        return score
+        return partial(_own, score)
     if score not in SCORES:
         raise ConventionError(
             explain(
@@ -332,6 +334,21 @@ def named(score: str | Score, params: dict[str, Any]) -> Score:
         return function(query, key, **params)
 
     return bound
+
+
+def _own(score: Score, query: Array, key: Array) -> Array:
+    scores = score(query, key)
+    due = (*query.shape[:-1], key.shape[-2])
+    shape = getattr(scores, "shape", None)
+    if shape is not None and tuple(shape) == due:
+        return scores
+    raise ShapeError(
+        explain(
+            "the function given as `score` returns no score for each query and key",
+            expected=f"scores {due}, which is (*batch, T_dec, T_enc)",
+            got=type(scores).__name__ if shape is None else f"scores {tuple(shape)}",
+        )
+    )
 
 
 def _compare(from_query: Array, from_key: Array, v: Array) -> Array:

@@ -12,7 +12,8 @@ from typing import Any
 from jaxtyping import Bool, Float
 
 from regard.attention import reference_variants as reference
-from regard.axes import Array, Nested, checked, namespace
+from regard.attention.weights import bounded_above
+from regard.axes import Array, Nested, checked, device_of, namespace
 
 __all__ = ["entmax15", "sparsemax"]
 
@@ -164,7 +165,7 @@ def _normalised(
         return scores
     xp = namespace(scores)
     half = xp.finfo(scores.dtype).bits < 32
-    work = xp.astype(scores, xp.float32) if half else scores
+    work = bounded_above(xp.astype(scores, xp.float32) if half else scores)
     may = work != float("-inf")
     may = may if mask is None else may & mask
     # A forbidden score takes the place of the smallest number, so that none is carried on.
@@ -178,10 +179,8 @@ def _normalised(
 
 
 def _ordered(z: Array) -> tuple[Array, Array]:
-    from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
-
     xp = namespace(z)
-    k = xp.arange(1, z.shape[-1] + 1, dtype=z.dtype, device=device(z))
+    k = xp.arange(1, z.shape[-1] + 1, dtype=z.dtype, device=device_of(z))
     return xp.sort(z, axis=-1, descending=True), k
 
 

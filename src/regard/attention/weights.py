@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from regard.attention import reference
 from regard.axes import Array, Nested, checked, namespace
 
-__all__ = ["softmax"]
+__all__ = ["bounded_above", "softmax"]
 
 
 @checked
@@ -31,7 +31,9 @@ def softmax(
     Parameters
     ----------
     scores : (*rows, T_enc)
-        Any finite numbers; -inf forbids a key as a mask does. Always over the last axis.
+        -inf forbids a key as a mask does. Scores of +inf, as products that overflow have them,
+        are taken in the limit: the keys that have one share the weight equally. A NaN that may
+        be attended makes its row NaN. Always over the last axis.
     mask : (*rows, T_enc), bool, optional
         True where the query may attend.
 
@@ -61,7 +63,7 @@ def softmax(
         return scores
     xp = namespace(scores)
     half = xp.finfo(scores.dtype).bits < 32
-    work = xp.astype(scores, xp.float32) if half else scores
+    work = bounded_above(xp.astype(scores, xp.float32) if half else scores)
     if mask is None:
         peak = _bounded(xp.max(work, axis=-1, keepdims=True))
         exponentials = xp.exp(work - peak)
@@ -75,6 +77,12 @@ def softmax(
     # Only a row with no key to attend sums to 0; dividing it by 1 leaves it all zero.
     weights = exponentials / xp.where(total > 0, total, xp.ones_like(total))
     return xp.astype(weights, scores.dtype) if half else weights
+
+
+def bounded_above(scores: Array) -> Array:
+    """Return scores with the largest finite number for +inf, so that inf - inf is not met."""
+    xp = namespace(scores)
+    return xp.clip(scores, None, float(xp.finfo(scores.dtype).max))
 
 
 def _bounded(peak: Array) -> Array:

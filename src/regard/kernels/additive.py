@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
+from regard.kernels.transforms import by_hand
 
 __all__ = ["additive_scores", "alias"]
 
@@ -40,10 +41,11 @@ def additive_scores(
 
     Notes
     -----
-    Half precision, and code under ``torch.compile``, take the plain formula: the compiler fuses
-    it by itself. Second derivatives go through the plain formula as well.
+    Half precision, and code under ``torch.compile`` or a transform of ``torch.func``, take the
+    plain formula, which the compiler fuses by itself and every transform knows. Second
+    derivatives go through the plain formula as well.
     """
-    if torch.compiler.is_compiling() or key.dtype not in (torch.float32, torch.float64):
+    if not by_hand(key.dtype):
         return _plain(query, key, v)
     if keys is None:
         keys = prepare_keys(key)

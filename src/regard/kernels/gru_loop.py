@@ -21,6 +21,7 @@ from torch import Tensor
 from regard.kernels.additive import additive_scores, alias
 from regard.kernels.pairs import PreparedKeys, prepare_keys, reciprocals
 from regard.kernels.softmax import masked_softmax
+from regard.kernels.transforms import by_hand
 
 __all__ = ["LoopInputs", "LoopOutputs", "bahdanau_loop", "gru_update"]
 
@@ -91,12 +92,11 @@ def bahdanau_loop(
     Notes
     -----
     float32 and float64 with gradients take the written-out backward pass; other types, and code
-    under ``torch.compile``, the recorded loop. A second derivative works and is slow: it runs
-    the recorded loop again.
+    under ``torch.compile`` or a transform of ``torch.func``, the recorded loop. A second
+    derivative works and is slow: it runs the recorded loop again.
     """
-    known = inputs.value.dtype in (torch.float32, torch.float64)
     wants = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-    if known and wants and not torch.compiler.is_compiling():
+    if wants and by_hand(inputs.value.dtype):
         keys = prepare_keys(inputs.key) if keys is None else keys
         return LoopOutputs(*_apply(key_mask, keys, *inputs))
     return _recorded(inputs, key_mask, keys)
@@ -121,8 +121,8 @@ def _recorded(
 ) -> LoopOutputs:
     """Run the same loop in plain operations that autograd can record."""
     key, value, gates, state, W_a, v_a, W_hh, b_hh, W_c = inputs
-    if keys is None and key.dtype in (torch.float32, torch.float64):
-        keys = None if torch.compiler.is_compiling() else prepare_keys(key)
+    if keys is None and by_hand(key.dtype):
+        keys = prepare_keys(key)
     may = None if key_mask is None else key_mask.unsqueeze(1)
     W_q = torch.cat([W_a, W_hh])
     b_q = torch.cat([b_hh.new_zeros(W_a.shape[0]), b_hh])

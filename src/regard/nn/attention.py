@@ -65,7 +65,7 @@ class Attention(nn.Module):
             {"d_h": self.d_h},
             self._dtype(),
             key=(key, "float *batch T_enc d_h"),
-            value=(value, "float *batch T_enc d_v"),
+            value=(value, "float *batch T_enc d_v | None"),
         )
         may = key_mask_of(call, key, key_lengths, key_mask)
         return self._remember(key, value, may, may)
@@ -122,8 +122,8 @@ class Attention(nn.Module):
             self._dtype(),
             key=(key.key if isinstance(key, Memory) else key, "float *batch T_enc d_h"),
             query=(query, "float *batch T_dec d_s"),
-            value=(value, "float *batch T_enc d_v"),
-            mask=(mask, "bool *batch T_dec T_enc"),
+            value=(value, "float *batch T_enc d_v | None"),
+            mask=(mask, "bool *batch T_dec T_enc | None"),
         )
         reached = None if mask is None else mask.any(-2)
         if isinstance(key, Memory):

@@ -101,7 +101,7 @@ class CarryingDecoder(Decoder):
             f"{type(self).__name__}.step",
             {},
             memory=(memory.key, "float batch T_enc d_h"),
-            carried=(state.carried, "float batch T_enc"),
+            carried=(state.carried, "float batch T_enc | None"),
         )
 
     def _project(self, key: Tensor) -> Tensor:
@@ -115,6 +115,5 @@ class CarryingDecoder(Decoder):
 
 def average(weights: Tensor, memory: Memory) -> Tensor:
     """Return the context (batch, d_h) of weights (batch, T_enc)."""
-    value: Any = memory.value
-    context: Tensor = torch.bmm(weights.to(value.dtype).unsqueeze(1), value).squeeze(1)
-    return context
+    value = memory.value
+    return torch.bmm(weights.to(value.dtype).unsqueeze(1), value).squeeze(1)

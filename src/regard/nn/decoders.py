@@ -201,7 +201,7 @@ class LuongDecoder(Decoder):
         return _owned(self.attention.prepare(encoder_states, key_mask=key_mask), self)
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
-        states, _ = self.gru(inputs, initial_state.unsqueeze(0).contiguous())
+        states = _states(self.gru, inputs, initial_state)
         contexts, weights = self.attention(states, _owned(memory, self.attention))
         outputs = torch.tanh(functional.linear(torch.cat([contexts, states], -1), self.W_c))
         return Decoded(outputs, states, contexts, weights)
@@ -259,12 +259,19 @@ class PlainDecoder(Decoder):
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
         del memory
-        states, _ = self.gru(inputs, initial_state.unsqueeze(0).contiguous())
+        states = _states(self.gru, inputs, initial_state)
         return Decoded(states, states, None, None)
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
         states = self._run(given.unsqueeze(1), memory, hidden).states.squeeze(1)
         return Stepped(states, DecoderState(states, self), None)
+
+
+def _states(gru: nn.GRU, inputs: Tensor, initial_state: Tensor) -> Tensor:
+    if inputs.shape[1] == 0:  # PyTorch's GRU refuses a sequence without steps
+        return initial_state.unsqueeze(1)[:, :0]
+    states: Tensor = gru(inputs, initial_state.unsqueeze(0).contiguous())[0]
+    return states
 
 
 def _owned(memory: Memory, owner: nn.Module) -> Memory:

@@ -82,8 +82,8 @@ def key_mask_of(
         {},
         None,
         **{name: (key, "float *batch T_enc d_h")},
-        key_lengths=(key_lengths, "int *batch"),
-        key_mask=(key_mask, "bool *batch T_enc"),
+        key_lengths=(key_lengths, "int *batch | None"),
+        key_mask=(key_mask, "bool *batch T_enc | None"),
     )
     if key_lengths is None:
         return key_mask

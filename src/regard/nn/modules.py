@@ -17,6 +17,7 @@ from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, ShapeError, explain
 from regard.kernels.additive import additive_scores
 from regard.kernels.pairs import PreparedKeys, prepare_keys
+from regard.kernels.transforms import by_hand
 from regard.nn.attention import Attention
 from regard.nn.memory import Memory
 from regard.nn.shapes import positive
@@ -235,9 +236,7 @@ class LuongAttention(Attention):
 
 def prepare_if_known(projected: Tensor) -> PreparedKeys | None:
     """Make keys ready for the additive kernels where those take them, else return None."""
-    if torch.compiler.is_compiling() or projected.dtype not in (torch.float32, torch.float64):
-        return None
-    return prepare_keys(projected)
+    return prepare_keys(projected) if by_hand(projected.dtype) else None
 
 
 def _uniform(parameter: Tensor, bound: float) -> None:

@@ -248,7 +248,7 @@ class MultiHeadAttention(nn.Module):
             query=(query, "float batch T_dec d_model"),
             key=(key, "float batch T_enc kdim"),
             value=(value, "float batch T_enc vdim"),
-            mask=(mask, f"bool batch {'heads ' * by_head}T_dec T_enc"),
+            mask=(mask, f"bool batch {'heads ' * by_head}T_dec T_enc | None"),
         )
 
     def _permitted(

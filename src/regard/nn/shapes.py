@@ -18,7 +18,7 @@ from regard.errors import ShapeError, explain
 __all__ = ["Given", "fit", "positive"]
 
 Given = tuple[Any, str]
-"""A value and what it should be: ``(mask, "bool *batch T_dec T_enc")``."""
+"""A value and what it should be: ``(mask, "bool *batch T_dec T_enc | None")``."""
 
 
 def fit(
@@ -36,7 +36,7 @@ def fit(
         Number type of the module, the first floating-point argument's if left out. All of them
         must have it, unless autocast is on.
     **given : Given
-        Arguments; None is skipped.
+        Arguments; None is skipped where the annotation allows it.
 
     Raises
     ------
@@ -45,15 +45,12 @@ def fit(
     MaskError
         A mask is not boolean.
     BackendError
-        No tensor, or a tensor of another number type.
+        No tensor, or a tensor of another number type or on another device.
     """
     if torch.compiler.is_compiling():
         return  # the eager call before has checked, and a compiler cannot trace error texts
-    passed = [
-        (_argument(name, annotation), value)
-        for name, (value, annotation) in given.items()
-        if value is not None
-    ]
+    pairs = [(_argument(name, note), value) for name, (value, note) in given.items()]
+    passed = [(each, value) for each, value in pairs if value is not None or not each.optional]
     lenient = any(isinstance(v, Tensor) and _autocasts(v) for _, v in passed)
     if not _fits(sizes, None if lenient else dtype, passed, typed=not lenient):
         told = [describe(argument, value) for argument, value in passed]
@@ -68,15 +65,17 @@ def _fits(
     typed: bool,
 ) -> bool:
     known: dict[str, Any] = dict(sizes)
+    device = None
     for argument, value in passed:
         if not isinstance(value, Tensor) or kind_of(value) != argument.kind:
             return False
+        device = value.device if device is None else device
         if argument.kind == "float" and typed:
             dtype = value.dtype if dtype is None else dtype
             if value.dtype != dtype:
                 return False
         rest = value.ndim - len(argument.axes)
-        if rest < 0 or (rest and not argument.leading):
+        if value.device != device or rest < 0 or (rest and not argument.leading):
             return False
         shape = value.shape
         if argument.leading and known.setdefault("*", shape[:rest]) != shape[:rest]:
@@ -89,13 +88,17 @@ def _fits(
 
 @functools.cache
 def _argument(name: str, annotation: str) -> Argument:
-    kind, *axes = annotation.split()
+    shape, _, rest = annotation.partition(" | ")
+    kind, *axes = shape.split()
     leading = axes.pop(0)[1:] if axes[0].startswith("*") else ""
-    return Argument(name, kind, leading, tuple(axes), position=-1, lists=False)
+    return Argument(
+        name, kind, leading, tuple(axes), position=-1, lists=False, optional=rest == "None"
+    )
 
 
 def _autocasts(value: Tensor) -> bool:
-    return torch.is_autocast_enabled(value.device.type)
+    kind = value.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
 def positive(call: str, **sizes: int) -> None:

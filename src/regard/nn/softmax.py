@@ -16,7 +16,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     Parameters
     ----------
     scores : (*rows, T_enc)
-        Finite numbers where the mask is True; anything elsewhere, NaN and infinity included.
+        -inf forbids a key as the mask does; scores of +inf share the weight equally, the limit
+        of large scores; NaN where the mask is True stays NaN. Anything where it is False.
     mask : (*rows, T_enc), bool, optional
         True = may attend.
 
@@ -46,6 +47,6 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
         "masked_softmax",
         {},
         scores=(scores, "float *rows T_enc"),
-        mask=(mask, "bool *rows T_enc"),
+        mask=(mask, "bool *rows T_enc | None"),
     )
     return _masked_softmax(scores, mask)

@@ -5,6 +5,7 @@ A number that is neither "may" nor "may not" is refused; none is rounded to the 
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -14,6 +15,9 @@ from regard.errors import MaskError, explain
 __all__ = ["boolean", "for_every_query", "known", "zero_or"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+_NO_VALUE = ("data-dependent control flow", "meta tensors")
+"""What PyTorch says of a flag under vmap, and of one on the meta device."""
 
 
 def boolean(*names: str) -> Callable[[_F], _F]:
@@ -46,11 +50,22 @@ def for_every_query(real: Array, T_dec: int | None) -> Array:
 
 
 def known(flag: Array) -> bool:
-    """Return the value of a boolean array, or False while it is being traced."""
+    """Return the value of a boolean array, or False where it has none that can be looked at.
+
+    It has none under ``jax.jit``, ``torch.compile``, ``torch.func.vmap`` and on PyTorch's meta
+    device; eager calls are checked.
+    """
+    torch = sys.modules.get("torch")  # not imported: flags of other libraries do not need it
+    if torch is not None and torch.compiler.is_compiling():
+        return False
     try:
         return bool(flag)
-    except TypeError:  # jax.jit's tracers have no value yet; eager calls are checked
+    except TypeError:  # a tracer of jax.jit
         return False
+    except RuntimeError as error:
+        if any(words in str(error) for words in _NO_VALUE):
+            return False
+        raise
 
 
 def zero_or(call: str, name: str, mask: Array, lowest: float) -> Array:

@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Integer
 
 from regard.attention.masks.door import for_every_query, known
-from regard.axes import Array, checked, namespace
+from regard.axes import Array, checked, device_of, namespace
 from regard.errors import ConventionError, MaskError, explain
 
 __all__ = ["causal", "corner_of", "from_lengths", "from_padding_ids", "window"]
@@ -50,7 +50,7 @@ def from_lengths(
                 got=f"{int(xp.min(key_lengths))} .. {int(xp.max(key_lengths))}",
             )
         )
-    positions = xp.arange(T_enc, dtype=key_lengths.dtype, device=_device(key_lengths))
+    positions = xp.arange(T_enc, dtype=key_lengths.dtype, device=device_of(key_lengths))
     real = positions < xp.expand_dims(key_lengths, axis=-1)  # (*batch, T_enc)
     return for_every_query(real, T_dec)
 
@@ -195,12 +195,6 @@ def corner_of(causal: str | bool | None, T_dec: int, T_enc: int) -> str:
 
 def _positions(T_dec: int, T_enc: int, like: Array | None) -> tuple[Array, Array]:
     xp = namespace(like)
-    query = xp.expand_dims(xp.arange(T_dec, device=_device(like)), axis=1)
-    key = xp.expand_dims(xp.arange(T_enc, device=_device(like)), axis=0)
+    query = xp.expand_dims(xp.arange(T_dec, device=device_of(like)), axis=1)
+    key = xp.expand_dims(xp.arange(T_enc, device=device_of(like)), axis=0)
     return query, key
-
-
-def _device(array: Array | None) -> Array:
-    from array_api_compat import device  # noqa: PLC0415 - only for arrays that have one
-
-    return None if array is None else device(array)
