@@ -41,4 +41,4 @@ def test_bad_data_is_one_clean_message(model, tmp_path, capsys, content):
 
 def test_what_is_no_model_is_refused(data, tmp_path, capsys):
     assert run(["eval", str(tmp_path), str(data)]) == 2
-    assert "config.json: the file cannot be read" in capsys.readouterr().err
+    assert "config.json: there is no such file" in capsys.readouterr().err

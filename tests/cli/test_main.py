@@ -1,11 +1,13 @@
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import click
 import pytest
 
-from regard.cli import main as main_module
+from regard.cli import verbs
 from regard.cli.main import run
 from regard.errors import InputError
 from regard.version import __version__
@@ -64,7 +66,7 @@ def verb(monkeypatch):
         module = type(sys)("regard_test_verb")
         module.command = click.Command("try", callback=action)
         monkeypatch.setitem(sys.modules, "regard_test_verb", module)
-        monkeypatch.setitem(main_module._VERBS, "try", ("regard_test_verb:command", "x"))
+        monkeypatch.setitem(verbs._VERBS, "try", ("regard_test_verb:command", "x"))
 
     return put
 
@@ -81,7 +83,10 @@ def _raise(error):
     [
         (InputError("d.tsv: bad\n  got       x"), 2, "error: d.tsv: bad\n  got       x\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
-        (OSError(28, "No space left on device"), 2, "No space left on device"),
+        (OSError(28, "No space left on device"), 2, "standard output: cannot be written"),
+        (OSError(28, "No space left on device", "a.txt"), 2, "a.txt"),
+        (MemoryError(), 2, "there is not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't"), 2, "there is not enough memory"),
         (ModuleNotFoundError("no", name="safetensors"), 2, "pip install 'regard[train]'"),
         (ModuleNotFoundError("no", name="torch.nn"), 2, "pip install 'regard[train]'"),
     ],
@@ -95,7 +100,11 @@ def test_an_error_is_one_clean_message_and_a_code(verb, capsys, error, code, sai
 
 
 def test_a_defect_of_ours_keeps_its_traceback(verb):
-    for error in (ZeroDivisionError(), ModuleNotFoundError("no", name="regard.nothing")):
+    for error in (
+        ZeroDivisionError(),
+        RuntimeError("x"),
+        ModuleNotFoundError("no", name="regard.nothing"),
+    ):
         verb(_raise(error))
         with pytest.raises(type(error)):
             run(["try"])
@@ -117,3 +126,42 @@ def test_the_module_runs_as_a_program():
     )
     assert (found.returncode, found.stderr) == (0, "")
     assert __version__ in found.stdout
+
+
+def test_the_help_begins_with_an_example_as_it_is_typed(capsys):
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "Example:\n  regard train g2p --preset quick --out g2p-model\n  regard predict"
+    )
+    assert "\b" not in out
+    assert "\\b" not in out
+
+
+@pytest.mark.parametrize("delay", [0, 0.05, 0.3, 0.6, 1.1])
+@pytest.mark.parametrize(
+    "arguments", [("predict", "m"), ("eval", "m", "d"), ("demo", "--out", "o")]
+)
+def test_ctrl_c_during_imports_is_one_word_and_code_130(tmp_path, delay, arguments):
+    code = (
+        "import os, sys\nfrom regard.cli import main, verbs\n"
+        # What follows the imports waits, so that no delay comes too late.
+        "class Slow:\n"
+        "    def __getattr__(self, name):\n        import time; time.sleep(60)\n"
+        "sys.modules['regard.seq2seq.transducer'] = Slow()\n"
+        "sys.modules['regard.seq2seq.interrupt'] = Slow()\n"
+        "main.listen()\nprint('ready', flush=True)\nmain.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert os.listdir(tmp_path) == []

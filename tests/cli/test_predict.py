@@ -1,8 +1,10 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -91,9 +93,12 @@ def test_json_lines_hold_the_whole_matrix(model, capsys):
 
 
 def test_a_tab_or_line_end_in_a_word_does_not_tear_the_line_apart(model, capsys):
-    assert _run("predict", model, "a\tb\nc") == 0
+    word = "a\tb\nc\\t\r"
+    assert _run("predict", model, word) == 0
     out = capsys.readouterr().out
     assert (out.count("\t"), out.count("\n")) == (1, 1)
+    source = out.split("\t")[0]
+    assert source.encode("ascii").decode("unicode_escape") == word
 
 
 def test_a_file_is_written_once_and_only_force_writes_over_it(model, tmp_path, capsys):
@@ -113,8 +118,8 @@ def test_a_file_is_written_once_and_only_force_writes_over_it(model, tmp_path, c
     ("arguments", "said"),
     [
         (["abc", "--input", "-"], "not both"),
-        (["--input", "nothing.txt"], "nothing.txt: the file cannot be read"),
-        (["--input", "."], "the file cannot be read"),
+        (["--input", "nothing.txt"], "nothing.txt: there is no such file"),
+        (["--input", "."], "this is a directory, not a file"),
         (["abc", "--output", "nowhere/out.tsv"], "cannot be written"),
     ],
 )
@@ -152,6 +157,124 @@ def test_a_model_without_attention_has_no_links(data, tmp_path, capsys):
     assert _run("predict", out, "abc") == 0
     assert _run("predict", out, "abc", "--align") == 2
     assert "a model with attention" in capsys.readouterr().err
+
+
+def test_an_output_that_is_the_input_is_refused_and_left_alone(model, tmp_path, capsys):
+    path = tmp_path / "w.txt"
+    path.write_text("abc\ndd\n")
+    (tmp_path / "link").symlink_to(path)
+    for output in (path, tmp_path / "link"):
+        assert _run("predict", model, "-i", path, "--output", output, "--force") == 2
+        assert "the output is the input" in capsys.readouterr().err
+    assert path.read_text() == "abc\ndd\n"
+
+
+@pytest.mark.parametrize("content", [None, b"abc\n\xff\n"])
+def test_an_output_is_replaced_only_when_all_is_answered(model, tmp_path, content):
+    path = tmp_path / "out.tsv"
+    path.write_text("old")
+    if content is not None:
+        (tmp_path / "in.txt").write_bytes(content)
+    before = sorted(os.listdir(tmp_path))
+    source = ("-i", tmp_path / "in.txt")
+    assert _run("predict", model, *source, "--output", path, "--force") == 2
+    assert path.read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_an_output_behind_a_link_is_replaced_and_the_link_stays(model, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real").write_text("old")
+    assert _run("predict", model, "abc", "-o", tmp_path / "link", "--force") == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text().startswith("abc\t")
+
+
+def test_a_dash_as_output_is_stdout(model, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert _run("predict", model, "abc", "--output", "-") == 0
+    assert capsys.readouterr().out.startswith("abc\t")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_text_that_is_too_long_is_refused_by_its_line(model, typed, capsys):
+    typed(b"abc\n" + b"a" * 2003 + b"\ndd\n")
+    assert _run("predict", model) == 2
+    captured = capsys.readouterr()
+    assert captured.out.startswith("abc\t")
+    assert captured.out.count("\n") == 1
+    assert "stdin, line 2: the text is too long" in captured.err
+    assert "2,003 symbols" in captured.err
+    assert _run("predict", model, "abc", "abcd", "--longest", "3") == 2
+    captured = capsys.readouterr()
+    assert captured.out.startswith("abc\t")
+    assert "word 2: the text is too long" in captured.err
+
+
+def test_a_terminal_gets_no_control_characters(model, capsys, monkeypatch):
+    for form in ("tsv", "json"):
+        arguments = ("predict", model, "a\x1b[2Jb\x9b", "--format", form)
+        assert _run(*arguments) == 0
+        assert "\x9b" in capsys.readouterr().out
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.stdout, "isatty", lambda: True)
+            assert _run(*arguments) == 0
+        out = capsys.readouterr().out
+        assert r"a\u001b[2Jb\u009b" in out
+        assert not {"\x1b", "\x9b"} & set(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--threads", "100000"], "--threads: 100000 is refused"),
+        (["--threads", "0"], "--threads: 0 is refused"),
+        (["--longest", "x"], "--longest: x is refused"),
+        (["--output", "."], "this is a directory"),
+        (["--output", ""], "--output: the path is empty"),
+    ],
+)
+def test_an_option_that_is_refused_is_named(model, capsys, arguments, said):
+    assert _run("predict", model, "abc", *arguments) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "\n  help " in err
+
+
+def test_a_file_in_place_of_a_model_is_called_a_file(model, capsys):
+    assert _run("predict", model / "config.json", "abc") == 2
+    err = capsys.readouterr().err
+    assert "this is a file, not a directory" in err
+    assert f"name {model}" in err
+
+
+def _shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m regard {line}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("abc >&-", 2, "standard output is closed"),
+        ("<&-", 2, "standard input is closed"),
+        ("abc <&-", 0, ""),
+        ("abc 2>&-", 0, ""),
+        ("abc > /dev/full", 2, "standard output: cannot be written"),
+    ],
+)
+def test_a_closed_or_full_stream_is_one_clean_message(model, line, code, said):
+    found = _shell(f"predict {model} {line}")
+    assert found.returncode == code, found.stderr
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+    assert "Exception ignored" not in found.stderr
+    assert found.stdout.startswith("abc\t") == (code == 0)
 
 
 def _regard(*arguments, **environment) -> subprocess.Popen:
@@ -196,3 +319,18 @@ def test_the_output_is_utf_8_in_any_locale(model):
             out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert out.decode("utf-8").startswith("a\u00e9\u03b1\t")
+
+
+def test_ctrl_c_leaves_no_half_of_an_output(model, tmp_path):
+    with _regard("predict", model, "--output", tmp_path / "out.tsv") as process:
+        process.stdin.write(b"abc\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not os.listdir(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert os.listdir(tmp_path) != ["out.tsv"]
+        process.send_signal(signal.SIGINT)
+        err = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert err == b"interrupted\n"
+    assert os.listdir(tmp_path) == []

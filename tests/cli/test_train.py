@@ -63,14 +63,25 @@ def test_the_model_says_what_made_it(data, model):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--steps", "3", "--epochs", "2"], "`steps` and `epochs`"),
-        (["--steps", "0"], "`steps` is refused"),
-        (["--dropout", "1"], "`dropout` is refused"),
-        (["--hidden", "0"], "`d_hidden` is refused"),
-        (["--learning-rate", "-1"], "`learning_rate` is refused"),
-        (["--batch-tokens", "0"], "`batch_tokens`"),
-        (["--seed", "-1"], "`seed` is refused"),
-        (["--attention", "dot", "--state", "11", "--hidden", "7"], "d_s = d_h = 14"),
+        (["--steps", "3", "--epochs", "2"], "--steps and --epochs"),
+        (["--steps", "0"], "--steps: 0 is refused"),
+        (["--steps", "9" * 20], "--steps: 9"),
+        (["--test", "-"], "pipes are not accepted"),
+        (["--dev", ""], "--dev: the path is empty"),
+        (["--dev", "."], "this is a directory"),
+        (["--threads", "100000"], "--threads: 100000 is refused"),
+        (["--hidden", "1000000000"], "too large for this machine"),
+        (["--hidden", "1000000"], "too large for this machine"),
+        (["--dropout", "1"], "--dropout: 1 is refused"),
+        (["--hidden", "0"], "--hidden: 0 is refused"),
+        (["--learning-rate", "-1"], "--learning-rate: -1 is refused"),
+        (["--learning-rate", "nan"], "--learning-rate: nan is refused"),
+        (["--batch-tokens", "0"], "--batch-tokens: 0 is refused"),
+        (["--seed", "-1"], "--seed: -1 is refused"),
+        (
+            ["--attention", "dot", "--state", "11", "--hidden", "7"],
+            "--state 14, twice --hidden",
+        ),
         (["--attention", "location"], "location"),
         (["--preset", "quick"], "recipe"),
         (["--threads", "0"], "threads"),
@@ -85,6 +96,7 @@ def test_a_setting_that_does_not_hold_is_refused(data, tmp_path, capsys, argumen
     assert captured.out == ""
     assert said in captured.err
     assert "step 1/" not in captured.err
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(
@@ -115,11 +127,41 @@ def test_bad_data_is_one_clean_message(tmp_path, capsys, content, said):
 
 
 def test_a_directory_in_use_is_refused_and_force_writes_over_it(data, tmp_path, capsys):
+    assert _run("train", data, "--out", tmp_path, *TINY) == 0
     (tmp_path / "notes.txt").write_text("mine")
+    capsys.readouterr()
     assert _run("train", data, "--out", tmp_path, *TINY) == 2
-    assert "not empty" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "not empty" in err
+    assert "--force starts again over it" in err
     assert _run("train", data, "--out", tmp_path, *TINY, "--force") == 0
     assert sorted(os.listdir(tmp_path)) == sorted([*FILES, "notes.txt"])
+
+
+@pytest.mark.parametrize("content", ['{"theme": "dark"}', "no JSON"])
+def test_force_never_writes_over_files_of_another_kind(data, tmp_path, capsys, content):
+    (tmp_path / "config.json").write_text(content)
+    for flags in ([], ["--force"]):
+        assert _run("train", data, "--out", tmp_path, *TINY, *flags) == 2
+        err = capsys.readouterr().err
+        assert "choose another --out" in err
+        assert "--force starts" not in err
+    assert (tmp_path / "config.json").read_text() == content
+    assert os.listdir(tmp_path) == ["config.json"]
+
+
+@pytest.mark.parametrize(("source", "out"), [("", "m"), ("d.tsv", ""), ("-", "m")])
+def test_an_empty_path_and_a_pipe_are_refused(source, out, capsys):
+    assert _run("train", source, "--out", out) == 2
+    err = capsys.readouterr().err
+    assert "the path is empty" in err or "pipes are not accepted" in err
+
+
+def test_a_loss_that_explodes_is_warned_of(data, tmp_path, capsys):
+    for rate, warned in (("1e5", True), ("0.005", False)):
+        arguments = ("--out", tmp_path / rate, "--learning-rate", rate, *TINY)
+        assert _run("train", data, *arguments) == 0
+        assert ("warning: the loss rose" in capsys.readouterr().err) == warned
 
 
 def test_a_named_recipe_refuses_what_it_sets_itself(tmp_path, capsys):
@@ -154,6 +196,33 @@ def test_ctrl_c_saves_says_how_to_go_on_and_the_end_is_the_same(data, tmp_path):
     for name in ("model.safetensors", "training.safetensors"):
         whole, two = (tmp_path / run / name for run in ("whole", "two"))
         assert _tensors(whole) == _tensors(two)
+
+
+def test_a_second_ctrl_c_ends_at_once_with_code_130_and_a_way_to_go_on(data, tmp_path):
+    out = tmp_path / "m"
+    arguments = ["--hidden", "7", "--state", "11", "--steps", "100000", "--out", str(out)]
+    # The first signal comes while the second step is taken, the second one with it.
+    code = (
+        "import os, signal\nfrom regard.cli import main, progress\n"
+        "def show(self, event):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "progress.TrainingProgress.show = show\nmain.main()\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, "train", str(data), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert found.returncode == 130, found.stderr
+    said, command = found.stderr.split("go on with")
+    assert said == "interrupted\n"
+    command = shlex.split(command)
+    assert command[-1] == "--resume"
+    command[command.index("100000")] = "7"
+    assert _run(*command[1:]) == 2  # another number of steps is another run
+    assert sorted(os.listdir(out)) == ["config.json", "vocab.json"]
 
 
 def _tensors(path):

@@ -161,6 +161,29 @@ def test_a_directory_with_other_files_is_left_alone(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_force_never_writes_over_files_of_another_kind(tmp_path):
+    (tmp_path / "demo.json").write_text("mine")
+    with pytest.raises(rg.InputError, match=r"no run of ours(.|\n)*choose another --out"):
+        run_demo(SMALL, tmp_path, processes=1, command="c", force=True)
+    assert (tmp_path / "demo.json").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["demo.json"]
+
+
+def test_there_is_nothing_to_go_on_with_in_a_new_or_an_empty_directory(tmp_path):
+    for out in (tmp_path / "new", tmp_path):
+        with pytest.raises(rg.InputError, match=r"no run to go on(.|\n)*drop --resume"):
+            run_demo(SMALL, out, processes=1, command="c", resume=True)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"plan": 3}'])
+def test_broken_notes_of_a_run_are_named(tmp_path, content):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "run.json").write_text(content)
+    with pytest.raises(rg.InputError, match=r"run.json: the notes(.|\n)*choose another --out"):
+        run_demo(SMALL, tmp_path, processes=1, command="c", resume=True)
+
+
 def test_a_worker_that_dies_is_reported_with_its_exit_code(tmp_path):
     jobs = [job for job in SMALL.jobs() if job.name == "copy-dot-0"]
 
@@ -206,13 +229,15 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
         start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not (out / "work" / "run.json").exists() and time.monotonic() < deadline:
+    checkpoint = out / "work" / "copy-dot-0.safetensors"
+    while not checkpoint.exists() and time.monotonic() < deadline:
         time.sleep(0.2)
-    time.sleep(12)
+    before = checkpoint.stat().st_mtime_ns
+    time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to parent and workers alike
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "stopped and saved; go on with" in said
     assert f"regard demo --out {out} --quick --seed 0 --steps 100000" in said
     assert "--resume" in said
-    assert (out / "work" / "copy-dot-0.safetensors").exists()
+    assert checkpoint.stat().st_mtime_ns > before

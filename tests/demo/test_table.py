@@ -90,3 +90,16 @@ def test_a_models_name_cannot_break_the_markdown():
 def test_an_unknown_measure_is_refused(layout):
     with pytest.raises(InputError, match="`measure` is unknown"):
         layout(COPY, measure="bleu")
+
+
+def test_the_notes_of_the_table_are_as_wide_as_the_console(
+    results, capsys, monkeypatch, tmp_path
+):
+    from regard.cli.demo import _tell
+
+    monkeypatch.setenv("COLUMNS", "200")
+    found = results()
+    found["g2p"]["per"], found["made_by"]["wall_seconds"] = 0.1, 1.0
+    _tell(found, tmp_path, "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert any("mean of 3 seeds" in line and "points" in line for line in lines)

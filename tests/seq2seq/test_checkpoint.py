@@ -175,8 +175,11 @@ def test_json_of_another_kind_is_refused(directory, data):
 
 
 def test_a_file_or_nothing_in_place_of_the_directory_is_refused(directory):
-    for path in (directory / "config.json", directory / "nothing"):
-        with pytest.raises(InputError, match="no such directory"):
+    for path, said in (
+        (directory / "config.json", "this is a file"),
+        (directory / "nothing", "no such directory"),
+    ):
+        with pytest.raises(InputError, match=said):
             load_model(path)
 
 
@@ -184,3 +187,8 @@ def test_the_longest_answer_grows_with_the_source():
     assert DESCRIPTION.longest_answer(1) == 34
     assert DESCRIPTION.longest_answer(23) == 34
     assert DESCRIPTION.longest_answer(46) == 63
+
+
+def test_the_longest_answer_is_bounded_by_a_few_times_the_source():
+    tiny = dataclasses.replace(DESCRIPTION, longest_source=1, longest_target=1009)
+    assert tiny.longest_answer(2003) == 1009 + 4 * 2003 + 5

@@ -7,7 +7,8 @@ import pytest
 
 from regard.errors import InputError
 from regard.seq2seq import files
-from regard.seq2seq.files import claim_directory, read_json, write_atomically, write_json
+from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.files import read_json, replacing, write_atomically, write_json
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):
@@ -58,7 +59,7 @@ def test_a_damaged_json_file_is_refused_by_name(tmp_path, data):
 
 
 def test_a_missing_json_file_is_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match=r"vocab.json: the file cannot be read"):
+    with pytest.raises(InputError, match=r"vocab.json: there is no such file"):
         read_json(tmp_path / "vocab.json")
 
 
@@ -70,14 +71,17 @@ def test_a_new_directory_is_made_with_those_above_it(tmp_path):
 def test_a_directory_with_content_is_refused_and_left_alone(tmp_path):
     (tmp_path / "x").write_text("mine")
     with pytest.raises(InputError, match=r"not empty(.|\n)*--resume(.|\n)*--force"):
-        claim_directory(tmp_path, names=["x"])
+        claim_directory(tmp_path, names=["x"], is_ours=lambda path: True)
+    for force in (False, True):
+        with pytest.raises(InputError, match=r"not empty(.|\n)*choose another --out"):
+            claim_directory(tmp_path, names=["x"], force=force)
     assert (tmp_path / "x").read_text() == "mine"
 
 
 def test_force_removes_our_files_and_no_others(tmp_path):
     for name in ("x", "y"):
         (tmp_path / name).write_text(name)
-    claim_directory(tmp_path, names=["x", "z"], force=True)
+    claim_directory(tmp_path, names=["x", "z"], is_ours=lambda path: True, force=True)
     assert os.listdir(tmp_path) == ["y"]
 
 
@@ -112,3 +116,34 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
 def test_a_file_system_that_refuses_is_refused():
     with pytest.raises(InputError, match="/proc"):
         claim_directory(Path("/proc/regard"), names=[])
+
+
+def test_what_a_killed_process_left_is_removed_and_in_nobody_s_way(tmp_path):
+    for name in (".x.abcd_123", "..room.abcd_123", ".room"):
+        (tmp_path / name).write_text("half")
+    claim_directory(tmp_path, names=["x"])
+    assert os.listdir(tmp_path) == []
+    (tmp_path / ".y.abcd_123").write_text("another program's")
+    with pytest.raises(InputError, match="not empty"):
+        claim_directory(tmp_path, names=["x"])
+    assert os.listdir(tmp_path) == [".y.abcd_123"]
+
+
+def test_what_the_block_raises_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as stream:
+        stream.write(bytes(1 // stream.write(b"")))
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_file_without_the_right_to_read_it_is_not_called_damaged(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    # Root may read anything, so the refusal is made here.
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    with pytest.raises(InputError, match=r"cannot be read(.|\n)*permission denied") as caught:
+        read_json(tmp_path / "config.json")
+    assert "damaged" not in str(caught.value)

@@ -89,6 +89,54 @@ def test_a_job_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path):
         assert one == two, name
 
 
+class KilledError(BaseException):
+    """Ends a run as a kill would: nothing of ours handles it."""
+
+
+def _kill(_):
+    raise KilledError
+
+
+def test_a_job_that_was_killed_before_its_first_save_goes_on_from_the_start(tmp_path):
+    train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "whole")
+    with pytest.raises(KilledError):
+        train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "two", on_progress=_kill)
+    assert sorted(os.listdir(tmp_path / "two")) == ["config.json", "vocab.json"]
+    other = dataclasses.replace(SETTINGS, batch_tokens=67)
+    with pytest.raises(InputError, match="other settings"):
+        train_pairs(PAIRS, HELD_OUT, other, directory=tmp_path / "two", resume=True)
+    train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "two", resume=True)
+    for name in FILES:
+        one, two = ((tmp_path / run / name).read_bytes() for run in ("whole", "two"))
+        assert one == two, name
+
+
+def _fail(_):
+    raise RuntimeError("no memory")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_job_that_fails_before_its_first_save_leaves_nothing(tmp_path, there):
+    where = tmp_path / "m"
+    if there:
+        where.mkdir()
+    with pytest.raises(RuntimeError):
+        train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=where, on_progress=_fail)
+    assert where.exists() == there
+    train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=where)
+
+
+def test_a_setting_that_is_refused_makes_no_directory(tmp_path):
+    for settings in (
+        dataclasses.replace(SETTINGS, batch_tokens=0),
+        dataclasses.replace(SETTINGS, model={"d_hidden": 10**6}),
+        dataclasses.replace(SETTINGS, model={"d_hidden": 10**9}),
+    ):
+        with pytest.raises(InputError):
+            train_pairs(PAIRS, HELD_OUT, settings, directory=tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
 def test_resuming_a_finished_job_changes_nothing(tmp_path):
     train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in FILES}
@@ -143,6 +191,7 @@ def test_a_full_directory_is_refused_before_a_step_is_taken(tmp_path):
 
 
 def test_force_starts_again_and_keeps_other_files(tmp_path):
+    train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path, force=True)
     assert sorted(os.listdir(tmp_path)) == sorted([*FILES, "notes.txt"])

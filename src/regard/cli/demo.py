@@ -1,6 +1,8 @@
 """``regard demo``: what attention fixes, shown by training the models that show it."""
 
 import importlib
+import io
+import multiprocessing
 import shlex
 import sys
 import time
@@ -12,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.example import ExampleCommand
+from regard.cli.options import STEPS, Number, Where
+from regard.cli.stop import before_stopping
+from regard.cli.streams import say
 
 if TYPE_CHECKING:
     from regard.demo.plan import Job, Plan
     from regard.demo.pool import Event
 
 __all__ = ["demo"]
+
+_WILD = 10.0  # seconds without a guess of the time left, unless much is done before
 
 _EXAMPLE = """
 regard demo                       # about six minutes on two cores; see regard-demo/report.html
@@ -26,11 +33,11 @@ regard demo --quick --out quick   # under a minute, to see that it works
 
 
 @click.command(cls=ExampleCommand, example=_EXAMPLE)
-@click.option("--out", default="regard-demo", show_default=True, type=click.Path())
+@click.option("--out", default="regard-demo", show_default=True, type=Where())
 @click.option("--quick", is_flag=True, help="Short sequences, few steps: under a minute.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--seeds", type=click.IntRange(1), help="Copy models of a kind; default 3.")
-@click.option("--steps", type=click.IntRange(1), help="Training steps of each copy model.")
+@click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)
+@click.option("--seeds", type=Number(int, 1, 1000), help="Copy models of a kind; default 3.")
+@click.option("--steps", type=STEPS, help="Training steps of each copy model.")
 @click.option(
     "--attention",
     "attentions",
@@ -38,7 +45,7 @@ regard demo --quick --out quick   # under a minute, to see that it works
     type=click.Choice(["none", "bahdanau", "dot", "general", "concat"]),
     help="Kinds to compare, once for each; default all but concat, which is slow.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes; default: one a core.")
+@click.option("--jobs", type=Number(int, 1, 256), help="Processes; default: one a core.")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out.")
 @click.option("--force", is_flag=True, help="Start again over the run in --out.")
 @click.option(
@@ -75,6 +82,7 @@ def demo(
                 "--resume and --force contradict each other",
                 expected="one of the two",
                 got="both",
+                help="--resume goes on, --force begins anew",
             )
         )
     plan = _plan(Plan, quick, seed=seed, seeds=seeds, steps=steps, attentions=attentions)
@@ -90,7 +98,11 @@ def demo(
     for module in ("torch", "safetensors", "rapidfuzz", "matplotlib"):
         importlib.import_module(module)
 
-    with Interruption() as interruption, _Progress() as progress:
+    with (
+        before_stopping(_end_workers),  # for who presses Ctrl-C twice
+        Interruption() as interruption,
+        _Progress() as progress,
+    ):
         results = run_demo(
             plan,
             Path(out),
@@ -107,6 +119,11 @@ def demo(
         return 128 + (interruption.asked or 2)
     _tell(results, Path(out), form)
     return 0
+
+
+def _end_workers() -> None:
+    for process in multiprocessing.active_children():
+        process.terminate()  # they save
 
 
 def _plan(kind: "type[Plan]", quick: bool, *, seed: int, **given: Any) -> "Plan":
@@ -131,15 +148,20 @@ def _tell(results: dict[str, Any], out: Path, form: str) -> None:
     if form == "json":
         import json
 
-        click.echo(json.dumps(results, ensure_ascii=False))
+        say(json.dumps(results, ensure_ascii=False))
         return
     from rich.console import Console
 
     from regard.demo.run import MODEL
     from regard.demo.table import accuracy_table
 
-    console = Console()
-    console.print(accuracy_table(results["copy"]))
+    text = io.StringIO()
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    console = Console(file=text, force_terminal=terminal)
+    table = accuracy_table(results["copy"])
+    notes, table.caption = table.caption, None  # would wrap at the width of the table
+    console.print(table)
+    console.print(notes, style="dim", highlight=False, markup=False)
     letters = results["g2p"]
     console.print(
         f"\nletters to sounds, {letters['n_test']:,} held-out words, against the nearest of "
@@ -150,6 +172,7 @@ def _tell(results: dict[str, Any], out: Path, form: str) -> None:
     for example in letters["examples"]:
         word, sounds = "".join(example["source"]), " ".join(example["target"])
         console.print(f"  {word:<18} {sounds}", highlight=False, markup=False)
+    say(text.getvalue().rstrip("\n"))
     click.echo(
         f"\nreport   {out / 'report.html'}\nnumbers  {out / 'demo.json'}\n"
         f"pictures {out / 'accuracy.png'}, ...\n"
@@ -222,8 +245,11 @@ class _Progress:
         line = f"{100 * self._done() / total:3.0f} %  {event.job.title}"
         line += " done" if event.share == 1 else f" {100 * event.share:.0f} %  {event.said}"
         gained = self._done() - self._at_start
-        if gained > 0 and self._done() < total:
-            pace = (time.monotonic() - self._began) / gained
+        spent = time.monotonic() - self._began
+        # The first guesses are wild: workers import for seconds before they begin.
+        known = gained > 0.05 * total or (gained > 0 and spent > _WILD)
+        if known and self._done() < total:
+            pace = spent / gained
             line += f"  about {(total - self._done()) * pace:.0f} s left"
         return line
 

@@ -5,6 +5,8 @@ import json
 import click
 
 from regard.cli.example import ExampleCommand
+from regard.cli.options import THREADS, Where
+from regard.cli.streams import say
 
 __all__ = ["evaluate"]
 
@@ -15,12 +17,12 @@ regard eval my-model held-out.tsv --format json
 
 
 @click.command("eval", cls=ExampleCommand, example=_EXAMPLE)
-@click.argument("model", type=click.Path())
-@click.argument("data", type=click.Path())
+@click.argument("model", type=Where())
+@click.argument("data", type=Where(no_dash=True))
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--threads", type=THREADS, default=1, show_default=True)
 def evaluate(*, model: str, data: str, form: str, threads: int) -> int:
     """Score MODEL on DATA, a file of source<TAB>target lines.
 
@@ -43,7 +45,7 @@ def evaluate(*, model: str, data: str, form: str, threads: int) -> int:
         click.echo(f"symbols that the model never saw: {shown}{more}", err=True)
     rates = transducer.error_rates(pairs)
     if form == "json":
-        click.echo(json.dumps({"model": model, "data": data, **score_mapping(rates)}))
+        say(json.dumps({"model": model, "data": data, **score_mapping(rates)}))
     else:
-        click.echo(f"{data}\n{score_lines(rates)}")
+        say(f"{data}\n{score_lines(rates)}")
     return 0

@@ -1,10 +1,10 @@
-"""A command whose help begins with a working example."""
+"""Commands and groups whose help begins with a working example."""
 
 from typing import Any
 
 import click
 
-__all__ = ["ExampleCommand"]
+__all__ = ["ExampleCommand", "write_example"]
 
 
 class ExampleCommand(click.Command):
@@ -22,8 +22,13 @@ class ExampleCommand(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example, then what click writes."""
-        with formatter.section("Example"):
-            for line in self.example.strip().splitlines():
-                formatter.write(f"  {line}\n")
-        formatter.write_paragraph()
+        write_example(self.example, formatter)
         super().format_help(ctx, formatter)
+
+
+def write_example(example: str, formatter: click.HelpFormatter) -> None:
+    """Write the lines of an example as they are, and a blank line."""
+    with formatter.section("Example"):
+        for line in example.strip().splitlines():
+            formatter.write(f"  {line}\n")
+    formatter.write_paragraph()

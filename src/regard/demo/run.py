@@ -1,15 +1,18 @@
 """The main job from beginning to end: jobs, ``demo.json``, pictures, report."""
 
 import importlib.metadata
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from regard.demo.plan import Job, Plan
 from regard.demo.pool import Event, run_jobs
 from regard.errors import InputError, explain
-from regard.seq2seq.files import claim_directory, read_json, write_json
+from regard.seq2seq.checkpoint import FILES
+from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.files import read_json, write_json
 from regard.version import __version__
 
 __all__ = ["MODEL", "run_demo"]
@@ -18,6 +21,7 @@ MODEL = "g2p-model"
 """Where in the output directory the letters-to-sounds model is left, ready for use."""
 
 _WORK = "work"
+_RUN = "run.json"
 
 
 def run_demo(
@@ -44,8 +48,8 @@ def run_demo(
     command : str
         Recorded as what made the results.
     resume, force : bool
-        Go on with the run in `out`, or start again over it; without either, `out` must be new
-        or empty.
+        Go on with the run in `out`, which must be there, or start again over it; without
+        either, `out` must be new or empty. Files of another kind are never written over.
     on_start : callable
         Gets all jobs, and those that an earlier sitting finished.
     on_event : callable
@@ -92,7 +96,7 @@ def run_demo(
             "processes": processes,
             "threads": 1,
             "started": started["started"],
-            "wall_seconds": round(read_json(out / _WORK / "run.json")["seconds"], 1),
+            "wall_seconds": round(read_json(out / _WORK / _RUN)["seconds"], 1),
         }
     }
     write_json(out / "demo.json", results)
@@ -102,37 +106,42 @@ def run_demo(
 
 def _claim(plan: Plan, out: Path, *, resume: bool, force: bool) -> dict[str, Any]:
     """Make the directory ours, and return what the first sitting noted."""
-    run = out / _WORK / "run.json"
-    again = resume and run.exists()
-    if resume and not again and out.exists() and any(out.iterdir()):
+    run = out / _WORK / _RUN
+    if resume and not run.exists():
         raise InputError(
             explain(
                 f"{out}: there is no run to go on with",
-                expected="a directory that `regard demo` wrote to, or a new one",
-                got="a directory with other files",
-                help="choose another --out, or --force to write here all the same",
+                expected="a directory that `regard demo` wrote to",
+                got=_what_is(out),
+                help="drop --resume to begin a run"
+                if not out.exists() or (out.is_dir() and not any(out.iterdir()))
+                else "choose another --out, and drop --resume to begin a run",
             )
         )
-    claim_directory(out, names=(), force=force, resume=resume)
-    claim_directory(out / _WORK, names=(), force=force, resume=True)
-    if again:
-        noted = read_json(run)
-        if not isinstance(noted, dict) or noted.get("plan") != plan.to_json():
-            raise InputError(
-                explain(
-                    f"{out}: the run in it has another plan",
-                    expected=_only(noted.get("plan") or {}, plan.to_json()),
-                    got=_only(plan.to_json(), noted.get("plan") or {}),
-                    because="a run goes on with what it began with",
-                    help="give the first command again with --resume, or --force to start anew",
-                )
+    noted = _noted(run) if resume else None
+    if noted is not None and noted["plan"] != plan.to_json():
+        raise InputError(
+            explain(
+                f"{out}: the run in it has another plan",
+                expected=_only(noted["plan"], plan.to_json()),
+                got=_only(plan.to_json(), noted["plan"]),
+                because="a run goes on with what it began with",
+                help="give the first command again with --resume, or --force to start anew",
             )
+        )
+    results = [f"{job.name}{end}" for job in plan.jobs() for end in (".json", ".safetensors")]
+    claim_directory(
+        out, names=("demo.json", "report.html"), is_ours=_is_ours, force=force, resume=resume
+    )
+    # What is in our own directory below is ours.
+    claim_directory(out / _WORK, names=(_RUN, *results), resume=True)
+    if noted is not None:
         return noted
-    for old in (out / _WORK).glob("*"):  # our own directory, and the user said --force
+    for old in (out / _WORK).glob("*"):
         if old.suffix in (".json", ".safetensors"):
             old.unlink()
-    for old in (out / MODEL).glob("*"):
-        old.unlink()
+    for name in FILES:
+        (out / MODEL / name).unlink(missing_ok=True)
     noted = {
         "plan": plan.to_json(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -142,9 +151,52 @@ def _claim(plan: Plan, out: Path, *, resume: bool, force: bool) -> dict[str, Any
     return noted
 
 
+def _noted(run: Path) -> dict[str, Any]:
+    """Read what the first sitting noted."""
+    try:
+        noted = json.loads(run.read_bytes().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        got = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(_broken(run, got)) from error
+    fits = (
+        isinstance(noted, dict)
+        and isinstance(noted.get("plan"), dict)
+        and isinstance(noted.get("started"), str)
+        and isinstance(noted.get("seconds"), float | int)
+    )
+    if not fits:
+        raise InputError(_broken(run, "other entries"))
+    return cast(dict[str, Any], noted)
+
+
+def _broken(run: Path, got: str) -> str:
+    return explain(
+        f"{run}: the notes of the run cannot be read",
+        expected="JSON with plan, started and seconds, as `regard demo` writes it",
+        got=got,
+        help="choose another --out, and drop --resume to begin a run",
+    )
+
+
+def _is_ours(out: Path) -> bool:
+    try:
+        _noted(out / _WORK / _RUN)
+    except InputError:
+        return False
+    return True
+
+
+def _what_is(out: Path) -> str:
+    if not out.exists():
+        return "nothing"
+    if not out.is_dir():
+        return "a file"
+    return "a directory with other files" if any(out.iterdir()) else "an empty directory"
+
+
 def _note_time(out: Path, noted: dict[str, Any], seconds: float) -> None:
     # Sittings add up: a resumed run took as long as all of them together.
-    write_json(out / _WORK / "run.json", {**noted, "seconds": noted["seconds"] + seconds})
+    write_json(out / _WORK / _RUN, {**noted, "seconds": noted["seconds"] + seconds})
 
 
 def _only(plan: dict[str, Any], other: dict[str, Any]) -> str:

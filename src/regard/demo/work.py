@@ -135,14 +135,15 @@ def _letters(work: Mapping[str, Any], directory: Path, report: Report) -> dict[s
     def on_progress(progress: Progress) -> None:
         report(_TRAINING * progress.step / progress.total, f"loss {progress.loss:.3f}")
 
+    # Killed before its first checkpoint, the job begins again.
+    begun = (directory / "training.safetensors").exists()
     transducer, result = train_pairs(
         lexicon.train,
         lexicon.dev,
         settings,
         directory=directory,
-        # Killed before its first checkpoint, the job begins again.
-        resume=(directory / "training.safetensors").exists(),
-        force=not (directory / "training.safetensors").exists(),
+        resume=begun,
+        force=not begun,
         made_by={"command": "regard demo"},
         on_progress=on_progress,
     )

@@ -34,6 +34,7 @@ __all__ = [
     "FILES",
     "FORMAT",
     "Description",
+    "is_run",
     "load_description",
     "load_model",
     "load_training",
@@ -108,7 +109,9 @@ class Description:
     def longest_answer(self, source_symbols: int) -> int:
         """Return how many symbols a target may have: generous, and growing with the source."""
         stretch = max(1.0, source_symbols / self.longest_source)
-        return int(self.longest_target * stretch) + 5
+        # A model of tiny sources and long targets would else be let run for ever.
+        most = self.longest_target + 4 * source_symbols
+        return min(int(self.longest_target * stretch), most) + 5
 
 
 def save_description(directory: Path, description: Description) -> None:
@@ -147,11 +150,17 @@ def load_description(directory: str | Path) -> Description:
     """
     directory = Path(directory)
     if not directory.is_dir():
+        is_file = directory.exists()
         raise InputError(
             explain(
-                f"{directory}: there is no such directory",
+                f"{directory}: this is a file, not a directory"
+                if is_file
+                else f"{directory}: there is no such directory",
                 expected="a model directory, as `regard train --out` writes it",
-                got="a file" if directory.exists() else "nothing",
+                got="a file" if is_file else "nothing",
+                help=f"if it is one of a model's files, name {directory.parent}"
+                if is_file and directory.name in FILES
+                else "check the path, or train a model first",
             )
         )
     path = directory / "config.json"
@@ -188,6 +197,22 @@ def load_description(directory: str | Path) -> Description:
             config["made_by"],
         ),
     )
+
+
+def is_run(directory: Path) -> bool:
+    """Return whether a directory holds a run that :func:`save_description` began."""
+    for name, keys in (
+        ("config.json", {"format", "regard", "made_by", "model"}),
+        ("vocab.json", {"source", "target"}),  # written first: a run may have only this
+    ):
+        path = directory / name
+        if path.exists():
+            try:
+                form = read_json(path)
+            except InputError:
+                return False
+            return isinstance(form, dict) and keys <= set(form)
+    return False
 
 
 def load_model(directory: str | Path) -> tuple[Seq2Seq, Description]:

@@ -4,14 +4,69 @@ import contextlib
 import errno
 import json
 import os
+import re
+import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from regard.errors import InputError, explain
 
-__all__ = ["claim_directory", "read_json", "write_atomically", "write_json"]
+__all__ = [
+    "is_leftover",
+    "read_json",
+    "replacing",
+    "unreadable",
+    "unwritable",
+    "write_atomically",
+    "write_json",
+]
+
+_SUFFIX = re.compile(r"\.[a-z0-9_]{8}")  # what tempfile puts behind a prefix
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a stream whose content becomes the file's when the block ends well.
+
+    Whatever goes wrong in the block, the old file is then still there and nothing else is.
+
+    Raises
+    ------
+    InputError
+        The file system refuses the new file or the renaming; what the block itself raises,
+        errors of writing included, passes through.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(unwritable(path, error)) from error
+    try:
+        os.close(handle)
+        with open(name, "wb") as stream:  # by name, which the stream then knows
+            yield stream
+            try:
+                stream.flush()
+                os.fsync(stream.fileno())
+            except OSError as error:
+                raise InputError(unwritable(path, error)) from error
+        try:
+            os.chmod(name, _rights(path))
+            os.replace(name, path)
+        except OSError as error:
+            raise InputError(unwritable(path, error)) from error
+        _flush_directory(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def is_leftover(name: str, files: Iterable[str]) -> bool:
+    """Return whether a file name is one that :func:`replacing` uses on the way to `files`."""
+    stem, suffix = name[1:-9], name[-9:]
+    return name.startswith(".") and stem in files and bool(_SUFFIX.fullmatch(suffix))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -22,23 +77,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     InputError
         The file system refuses; the old content is then still there.
     """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise InputError(_unwritable(path, error)) from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
+    with replacing(path) as stream:
+        try:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp's 0o600 would hide it from colleagues
-        os.replace(name, path)
-        _flush_directory(path.parent)
-    except OSError as error:
-        raise InputError(_unwritable(path, error)) from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        except OSError as error:
+            raise InputError(unwritable(path, error)) from error
 
 
 def write_json(path: Path, form: Any) -> None:
@@ -59,11 +102,11 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise InputError(
-            explain(
-                f"{path}: the file cannot be read",
+            unreadable(
+                path,
+                error,
                 expected=f"a readable {path.name}",
-                got=error.strerror or str(error),
-                help="name the directory that `regard train --out` wrote",
+                missing="name the directory that `regard train --out` wrote",
             )
         ) from error
     except (ValueError, RecursionError) as error:
@@ -77,61 +120,32 @@ def read_json(path: Path) -> Any:
         ) from error
 
 
-def claim_directory(
-    path: Path, *, names: Iterable[str], force: bool = False, resume: bool = False
-) -> None:
-    """Make sure that results can be written to a directory, before any work is done.
+def unreadable(path: Path | str, error: OSError, *, expected: str, missing: str) -> str:
+    """Lay out why a file cannot be read.
 
     Parameters
     ----------
-    path : Path
-        Is created if it does not exist.
-    names : iterable of str
-        The files that will be written. With ``force`` old ones of these names are removed;
-        others are never touched.
-    force, resume : bool
-        A directory with anything in it is refused unless one of them is set.
-
-    Raises
-    ------
-    InputError
-        It has content, is no directory, or cannot be written to.
+    path : path
+    error : OSError
+        What the system said.
+    expected : str
+    missing : str
+        What to do if there is no such file.
     """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        filled = any(path.iterdir())
-    except (FileExistsError, NotADirectoryError) as error:
-        raise InputError(
-            explain(
-                f"{path}: this is a file, or lies below one",
-                expected="a directory to write to, or a new name",
-                got="a file",
-            )
-        ) from error
-    except OSError as error:
-        raise InputError(_unwritable(path, error)) from error
-    if filled and not (force or resume):
-        raise InputError(
-            explain(
-                f"{path}: the directory is not empty",
-                expected="a new or an empty directory",
-                got="a directory with files in it",
-                help="--resume goes on with the run in it, --force starts again over it",
-            )
-        )
-    # A real file of some size: permissions and a full disk both show.
-    probe = path / ".room"
-    write_atomically(probe, bytes(1 << 16))
-    try:
-        probe.unlink()
-        if force and not resume:
-            for name in names:
-                (path / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(_unwritable(path, error)) from error
+    what = "the file cannot be read"
+    if isinstance(error, FileNotFoundError):
+        what, got, remedy = "there is no such file", "nothing", missing
+    elif isinstance(error, IsADirectoryError):
+        what, got, remedy = "this is a directory, not a file", "a directory", "name a file"
+    elif isinstance(error, PermissionError):
+        got, remedy = "permission denied", "ask for the right to read it"
+    else:
+        got, remedy = error.strerror or str(error), "check the path"
+    return explain(f"{path}: {what}", expected=expected, got=got, help=remedy)
 
 
-def _unwritable(path: Path, error: OSError) -> str:
+def unwritable(path: Path | str, error: OSError) -> str:
+    """Lay out why a file or directory cannot be written; `error` is what the system said."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return explain(
         f"{path}: cannot be written",
@@ -149,6 +163,15 @@ def _flush_directory(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _rights(path: Path) -> int:
+    """Return the mode of the file that is replaced, or that of any new file."""
+    # mkstemp's 0o600 would hide it from colleagues.
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -1,5 +1,6 @@
 """A whole training job: from pairs of texts to a model directory that says what made it."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,23 +13,26 @@ from regard.seq2seq.batch import PairBatches
 from regard.seq2seq.checkpoint import (
     FILES,
     Description,
+    is_run,
     load_description,
     load_training,
     save_description,
     save_training,
     save_weights,
 )
-from regard.seq2seq.files import claim_directory
+from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.memory import check_memory
 from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.settings import TrainConfig
-from regard.seq2seq.train import Progress, Trainer, TrainingState, TrainResult, train
+from regard.seq2seq.train import Progress, Trainer, TrainResult, new_model
 from regard.seq2seq.transducer import Transducer
 from regard.seq2seq.vocab import Vocab
 from regard.version import __version__
 
 __all__ = ["JobSettings", "describe", "train_pairs"]
 
+_STATE = "training.safetensors"
 _LOOKED_AT = 2000
 """Sources that a look at the held-out data decodes; the last word is on all of them."""
 
@@ -132,9 +136,11 @@ def train_pairs(
         To train on, and to choose the best weights by: those with the lowest symbol error rate.
     settings : JobSettings
     directory : path, optional
-        Where to save; None saves nothing. It is checked before training begins.
+        Where to save; None saves nothing. It is claimed when all settings have been checked
+        and before training begins; a run that fails before its first save leaves nothing.
     force, resume : bool
-        Write over the run in the directory, or go on with it.
+        Write over the run in the directory, or go on with it: from step 0 if it was stopped
+        before its first save.
     made_by : mapping, optional
         Recorded in ``config.json`` beside version, settings and the data's sha256.
     on_progress : callable, optional
@@ -147,26 +153,15 @@ def train_pairs(
     Raises
     ------
     InputError
-        The directory is refused, or belongs to a run with other data or settings.
+        The directory is refused, or belongs to a run with other data or settings, or the model
+        is too large for this machine's memory.
     DivergedError, InterruptedRun
         As :meth:`~regard.seq2seq.train.Trainer.run` does.
     """
     description = describe(pairs, settings, made_by=made_by)
-    state: TrainingState | None = None
-    save: Callable[[Trainer], None] | None = None
-    if directory is not None:
-        where = Path(directory)
-        if resume:
-            description = _same_run(load_description(where), description, where)
-            state = load_training(where)
-        claim_directory(where, names=FILES, force=force, resume=resume)
-        if not resume:
-            save_description(where, description)
-
-        def save(trainer: Trainer) -> None:
-            save_weights(where, description, trainer.best_weights())
-            save_training(where, trainer.state())
-
+    where = None if directory is None else Path(directory)
+    if where is not None and resume:
+        description = _same_run(load_description(where), description, where)
     source, target = description.source, description.target
     batches = PairBatches(
         [(source.encode(text), target.encode(answer)) for text, answer in pairs.items],
@@ -174,20 +169,52 @@ def train_pairs(
         seed=settings.train.seed,
     )
     looked_at = _first(held_out, _LOOKED_AT)
+    saved = False
 
     def evaluate(model: Seq2Seq) -> float:
         return Transducer(model, description).error_rates(looked_at).symbol_error_rate
 
-    model, result = train(
-        description.model,
+    def save(trainer: Trainer) -> None:
+        nonlocal saved
+        assert where is not None  # else it is not passed on
+        save_weights(where, description, trainer.best_weights())
+        save_training(where, trainer.state())
+        saved = True
+
+    check_memory(description.model)
+    trainer = Trainer(
+        new_model(description.model, seed=settings.train.seed),
         batches,
         settings.train,
         evaluate=evaluate,
         on_progress=on_progress,
-        save=save,
-        resume=state,
+        save=None if where is None else save,
     )
-    return Transducer(model, description), result
+    # Stopped before its first save, a run goes on from step 0.
+    if where is not None and resume and (where / _STATE).exists():
+        trainer.load_state(load_training(where))
+    # Only now, when every setting has proved usable, is anything written.
+    created = where is not None and claim_directory(
+        where, names=FILES, is_ours=is_run, force=force, resume=resume
+    )
+    try:
+        if where is not None and not resume:
+            save_description(where, description)
+        result = trainer.run()
+    except Exception:
+        # A run that came to nothing must not stand in the way of the next one.
+        if where is not None and not (resume or saved):
+            _take_back(where, created)
+        raise
+    return Transducer(trainer.model, description), result
+
+
+def _take_back(where: Path, created: bool) -> None:
+    with contextlib.suppress(OSError):
+        for name in FILES:
+            (where / name).unlink(missing_ok=True)
+        if created:
+            where.rmdir()
 
 
 def _made_by(pairs: Pairs, settings: JobSettings, more: Mapping[str, Any]) -> dict[str, Any]:

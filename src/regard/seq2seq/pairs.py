@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from regard.errors import InputError, explain
+from regard.seq2seq.files import unreadable
 from regard.seq2seq.vocab import normalise
 
 __all__ = ["LONGEST_LINE", "Pairs", "read_pairs"]
@@ -121,13 +122,21 @@ def read_pairs(path: str | Path, *, nfc: bool = True) -> Pairs:
             )
         ) from error
     except OSError as error:
-        raise InputError(_unreadable(path, error)) from error
+        raise InputError(
+            unreadable(
+                path,
+                error,
+                expected="a file of source<TAB>target lines",
+                missing="check the path, or write the file first",
+            )
+        ) from error
     if not items:
         raise InputError(
             explain(
                 f"{path}: there is no pair in the file",
                 expected="lines of source<TAB>target",
                 got="an empty file",
+                help="write one pair a line, with one tab between source and target",
             )
         )
     if nfc:
@@ -139,22 +148,6 @@ def _open(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
         return cast(IO[bytes], gzip.open(path, "rb"))
     return path.open("rb")
-
-
-def _unreadable(path: Path, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return explain(
-            f"{path}: there is no such file", expected="a file of pairs", got="nothing"
-        )
-    if isinstance(error, IsADirectoryError):
-        return explain(
-            f"{path}: this is a directory", expected="a file of pairs", got="a directory"
-        )
-    return explain(
-        f"{path}: the file cannot be read",
-        expected="a readable file of pairs",
-        got=error.strerror or str(error),
-    )
 
 
 def _pairs(stream: IO[bytes], name: str, digest: "hashlib._Hash") -> Iterator[tuple[str, str]]:

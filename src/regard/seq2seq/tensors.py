@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, explain
-from regard.seq2seq.files import write_atomically
+from regard.seq2seq.files import unreadable, write_atomically
 
 __all__ = ["load_tensors", "save_tensors"]
 
@@ -37,17 +37,20 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises
     ------
     InputError
-        The file is missing, cut short, changed, or another program's.
+        The file is missing, unreadable, cut short, changed, or another program's.
     """
-    if not path.is_file():
+    try:
+        # The library does not tell a file that may not be read from a damaged one.
+        path.open("rb").close()
+    except OSError as error:
         raise InputError(
-            explain(
-                f"{path}: there is no such file",
+            unreadable(
+                path,
+                error,
                 expected=f"a file {path.name}",
-                got="a directory" if path.is_dir() else "nothing",
-                help="name the directory that `regard train --out` wrote",
+                missing="name the directory that `regard train --out` wrote",
             )
-        )
+        ) from error
     try:
         with safetensors.safe_open(path, framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}

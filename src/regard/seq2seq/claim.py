@@ -1,0 +1,99 @@
+"""Claiming an output directory: whose it is, and whether there is room, before any work."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from regard.errors import InputError, explain
+from regard.seq2seq.files import is_leftover, unwritable, write_atomically
+
+__all__ = ["claim_directory"]
+
+_PROBE = ".room"
+
+
+def claim_directory(
+    path: Path,
+    *,
+    names: Collection[str],
+    is_ours: Callable[[Path], bool] = lambda path: False,
+    force: bool = False,
+    resume: bool = False,
+) -> bool:
+    """Make sure that results can be written to a directory, before any work is done.
+
+    Parameters
+    ----------
+    path : Path
+        Is created if it does not exist.
+    names : collection of str
+        The files that will be written. With ``force`` old ones of these names are removed;
+        others are never touched. What a killed process left of writing them is removed too.
+    is_ours : callable
+        From the directory to whether a run of the same kind is in it; only then does ``force``
+        write over it.
+    force, resume : bool
+        A directory with anything in it is refused unless one of them is set.
+
+    Returns
+    -------
+    created : bool
+        Whether the directory was not there before.
+
+    Raises
+    ------
+    InputError
+        It has content, is no directory, or cannot be written to.
+    """
+    try:
+        created = not path.exists()
+        path.mkdir(parents=True, exist_ok=True)
+        inside = {entry.name for entry in path.iterdir()}
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(
+            explain(
+                f"{path}: this is a file, or lies below one",
+                expected="a directory to write to, or a new name",
+                got="a file",
+                help="choose another --out",
+            )
+        ) from error
+    except OSError as error:
+        raise InputError(unwritable(path, error)) from error
+    leftovers = {
+        name for name in inside if name == _PROBE or is_leftover(name, {*names, _PROBE})
+    }
+    if inside - leftovers and not resume:
+        _refuse(path, force=force, ours=is_ours(path))
+    # A real file of some size: permissions and a full disk both show.
+    try:
+        write_atomically(path / _PROBE, bytes(1 << 16))
+        (path / _PROBE).unlink()
+        old = set(names) if force and not resume else set()
+        for name in leftovers | old:
+            (path / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(unwritable(path, error)) from error
+    return created
+
+
+def _refuse(path: Path, *, force: bool, ours: bool) -> None:
+    """Refuse a directory with files in it, unless it is ours and may be written over."""
+    if ours and not force:
+        raise InputError(
+            explain(
+                f"{path}: the directory is not empty",
+                expected="a new or an empty directory",
+                got="a directory with a run in it",
+                help="--resume goes on with the run in it, --force starts again over it",
+            )
+        )
+    if not ours:
+        raise InputError(
+            explain(
+                f"{path}: the directory is not empty, and there is no run of ours in it",
+                expected="a new or an empty directory",
+                got="a directory with other files in it",
+                because="--force writes over runs only" if force else None,
+                help="choose another --out",
+            )
+        )
