@@ -9,7 +9,7 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types format bench bench-contract mutants ci clean
+.PHONY: help setup demo test lint types format bench bench-additive bench-contract mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
@@ -17,7 +17,7 @@ help:
 	@echo "make setup   set up everything in $(VENV)"
 	@echo "make lint    style and the import contract"
 	@echo "make types   mypy --strict"
-	@echo "make bench   side-by-side measurements (also: bench-contract, mutants)"
+	@echo "make bench   side-by-side measurements (also: bench-additive, bench-contract, mutants)"
 	@echo "make ci      what runs before a change lands"
 
 # Two stages, so that the demo does not wait for test tools.
@@ -56,6 +56,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/decoder.py
+
+bench-additive: $(VENV)/.dev
+	$(BIN)/python benchmarks/additive.py
 
 # Peers that are not installed are shown as such; the script's docstring says how to get them.
 bench-contract: $(VENV)/.dev

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         RegardError,
         ShapeError,
     )
+    from regard.kernels.choose import backend
 
 _HOMES = {
     "coverage": "regard.attention.coverage",
@@ -54,6 +55,7 @@ _HOMES = {
     "multi_head": "regard.attention.heads",
     "split_heads": "regard.attention.heads",
     "additive_attention": "regard.attention.steps",
+    "backend": "regard.kernels.choose",
     "concat_attention": "regard.attention.steps",
     "dot_attention": "regard.attention.steps",
     "general_attention": "regard.attention.steps",
@@ -79,6 +81,7 @@ __all__ = [
     "__version__",
     "additive_attention",
     "attend",
+    "backend",
     "concat_attention",
     "coverage",
     "dot_attention",

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.kernels import additive
+from regard.kernels import additive, native
 from regard.kernels.additive import additive_scores
 from regard.kernels.pairs import prepare_keys
 
@@ -79,7 +79,12 @@ def test_no_queries_or_no_keys_give_no_scores(T_dec, T_enc):
     assert (given[2].grad == 0).all()
 
 
-def test_training_never_holds_all_pairs_at_once():
+@pytest.mark.parametrize("path", ["blocks", "native"])
+def test_training_never_holds_all_pairs_at_once(monkeypatch, path):
+    if path == "native" and not native.available():
+        pytest.skip(str(native.reason()))
+    monkeypatch.setenv("REGARD_KERNELS", path)
+
     # The largest tensor that autograd keeps, and the largest a backward makes, stay far below
     # the (T_dec, T_enc, d_attn) array of pairs.
     class Largest(torch.utils._python_dispatch.TorchDispatchMode):

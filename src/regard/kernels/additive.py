@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.kernels import torch_op
+from regard.kernels.choose import additive_path
 from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
 from regard.kernels.transforms import by_hand
 
@@ -43,9 +45,23 @@ def additive_scores(
     -----
     Half precision, and code under ``torch.compile`` or a transform of ``torch.func``, take the
     plain formula, which the compiler fuses by itself and every transform knows. Second
-    derivatives go through the plain formula as well.
+    derivatives go through the plain formula as well. float32 on the CPU goes to the native
+    library where :mod:`regard.kernels.choose` says so.
     """
     if not by_hand(key.dtype):
+        return _plain(query, key, v)
+    step = keys is not None and query.shape[-2] == 1
+    path = additive_path(
+        query.numel() * key.shape[-2],
+        suits_native=all(
+            each.dtype == torch.float32 and each.device.type == "cpu"
+            for each in (query, key, v)
+        ),
+        prepared_step=step,
+    )
+    if path == "native":
+        return torch_op.additive_scores(query, key, v)
+    if path == "plain":
         return _plain(query, key, v)
     if keys is None:
         keys = prepare_keys(key)

@@ -1,0 +1,135 @@
+"""Which of the paths to an additive score runs.
+
+There are three: the plain formula, the formula in blocks (:mod:`regard.kernels.additive`) and
+the native library (:mod:`regard.kernels.native`). All give the same numbers; they differ in
+time and memory. The environment variable ``REGARD_KERNELS`` overrides the choice:
+
+==========  ================================================================================
+unset       for float32 on the CPU, the plain formula for little work and native for more;
+            blocks for the rest, and where there is no native library
+``native``  native for everything that it takes, however small; an error where it is missing
+``blocks``  never native
+``off``     the plain formula, as a reference to compare with
+==========  ================================================================================
+"""
+
+import os
+
+from regard.errors import BackendError, ConventionError, explain
+from regard.kernels import native
+
+__all__ = ["VARIABLE", "additive_path", "backend"]
+
+VARIABLE = "REGARD_KERNELS"
+
+_CHOICES = ("off", "blocks", "native")
+# Pairs times features, measured. Below the first, a call costs more than it saves. From the
+# second, a single query with prepared keys is faster in blocks: the native kernel would compute
+# the keys' exponentials anew, which for one query is most of its work.
+_WORTH_A_CALL = 10_000
+_WORTH_PREPARED = 400_000
+_NAMES = {"plain": "baseline instructions", "avx2": "AVX2", "avx512": "AVX-512"}
+
+
+def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False) -> str:
+    """Return "plain", "blocks" or "native" for one call.
+
+    Parameters
+    ----------
+    work : int
+        Number of pairs times d_attn.
+    suits_native : bool
+        Whether the arrays are such as the native library takes.
+    prepared_step : bool
+        Whether there is one query, and keys that were prepared before.
+
+    Raises
+    ------
+    ConventionError
+        The environment variable has another value.
+    BackendError
+        It asks for the native library, which is not available.
+    """
+    wish = _wish()
+    if wish:
+        return _obeyed(wish, suits_native=suits_native)
+    if not suits_native:
+        return "blocks"
+    if work < _WORTH_A_CALL:
+        return "plain"
+    if prepared_step and work >= _WORTH_PREPARED:
+        return "blocks"
+    return "native" if native.available() else "blocks"
+
+
+def backend() -> str:
+    """Say in words what computes additive scores in :mod:`regard.nn` here, and why.
+
+    Returns
+    -------
+    text : str
+        One line.
+
+    Raises
+    ------
+    ConventionError
+        The environment variable ``REGARD_KERNELS`` has a value it cannot have.
+    BackendError
+        It asks for the native library, which is not available.
+
+    Examples
+    --------
+    >>> import regard
+    >>> regard.backend().startswith("additive scores: ")
+    True
+    """
+    wish = _wish()
+    because = f" ({VARIABLE}={wish})" if wish else ""
+    if wish == "off":
+        return f"additive scores: plain formula{because}"
+    if wish == "native":
+        _require_native()
+    if wish == "blocks":
+        return f"additive scores: PyTorch in blocks{because}"
+    if not native.available():
+        return f"additive scores: PyTorch in blocks ({native.reason()})"
+    least = "" if wish else f" from {_WORTH_A_CALL} pairs x features (else the plain formula)"
+    name = _NAMES[native.variants()[-1]]
+    return (
+        f"additive scores: native with {name}, one thread, for float32 on the CPU{least}; "
+        f"PyTorch in blocks for the rest{because}"
+    )
+
+
+def _obeyed(wish: str, *, suits_native: bool) -> str:
+    if wish == "off":
+        return "plain"
+    if wish == "native":
+        _require_native()
+        return "native" if suits_native else "blocks"
+    return "blocks"
+
+
+def _wish() -> str:
+    wish = os.environ.get(VARIABLE, "")
+    if wish and wish not in _CHOICES:
+        raise ConventionError(
+            explain(
+                f"the environment variable {VARIABLE} has no such value",
+                expected=f"{', '.join(_CHOICES[:-1])} or {_CHOICES[-1]}, or not set",
+                got=f"{VARIABLE}={wish}",
+            )
+        )
+    return wish
+
+
+def _require_native() -> None:
+    if not native.available():
+        raise BackendError(
+            explain(
+                f"{VARIABLE}=native, but there is no native library",
+                expected="the library that the package's build compiles",
+                got=native.reason() or "none",
+                help="`python -m regard.kernels.compile` builds it where a C++ compiler is",
+            )
+        )
