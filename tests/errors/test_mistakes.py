@@ -187,8 +187,54 @@ def entry_points() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], li
         ("a mask for other heads", {"mask": yes(BATCH, 5, T_DEC, T_ENC)}, "mask", rg.ShapeError),
         ("a parameter for one head", {"score": "general", "W": t(D_S, D_S)}, "W", rg.ShapeError),
     ]  # fmt: skip
+    local = {**SEQUENCE, "D": 2.0, "score": "general", "W": PARAMS["general"]["W"]}
+    reach = ("a window without width", {"D": 0.0}, "D", rg.ConventionError)
+    lone = ("W_p without v_p", {"W_p": t(19, D_S)}, "v_p", rg.ConventionError)
+    yield "local_attend", rg.local_attend, local, [*sequence_mistakes(D_S, D_H), reach, lone]
+    yield from self_attention()
     yield from modules()
     yield from decoders()
+
+
+def self_attention() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], list[Mistake]]]:
+    """One sequence, and what normalises its scores."""
+    shape, backend = rg.ShapeError, rg.BackendError
+    x, square = t(BATCH, T_ENC, D_S), yes(BATCH, T_ENC, T_ENC)
+    right = {"x": x, "W_q": t(D_ATTN, D_S), "W_k": t(D_ATTN, D_S), "W_v": t(D_V, D_S)}
+    yield (
+        "self_attention",
+        rg.self_attention,
+        right,
+        [
+            ("W_q transposed", {"W_q": t(D_S, D_ATTN)}, "W_q", shape),
+            ("W_v for another sequence", {"W_v": t(D_V, D_H)}, "W_v", shape),
+            ("W_k into another space", {"W_k": t(D_ATTN + 2, D_S)}, "W_k|W_q", shape),
+            ("a mask over the keys alone", {"mask": yes(BATCH, T_ENC)}, "mask", shape),
+            ("a mask of integers", {"mask": square.int()}, "mask", rg.MaskError),
+            (
+                "lengths for another batch",
+                {"key_lengths": torch.ones(3).long()},
+                "key_lengths",
+                shape,
+            ),
+            ("a sequence in single precision", {"x": x.float()}, "x|W_q", backend),
+        ],
+    )
+    yield (
+        "softmax",
+        rg.softmax,
+        {"scores": t(BATCH, T_DEC, T_ENC)},
+        [
+            (
+                "a mask of the wrong length",
+                {"mask": yes(BATCH, T_DEC, T_ENC - 2)},
+                "mask",
+                shape,
+            ),
+            ("a mask of floats", {"mask": t(BATCH, T_DEC, T_ENC)}, "mask", rg.MaskError),
+            ("scores of integers", {"scores": t(T_DEC, T_ENC).long()}, "scores", backend),
+        ],
+    )
 
 
 def module_call(module: Any) -> Callable[..., Any]:
