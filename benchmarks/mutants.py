@@ -73,8 +73,8 @@ MUTANTS = [
     Mutant(
         _W,
         "lists ignore the mask",
-        "reference.softmax(scores, mask)",
-        "reference.softmax(scores)",
+        "return normalise(scores, mask)",
+        "return normalise(scores, None)",
     ),
     Mutant(_S, "tanh forgotten", "xp.tanh(pairs)", "pairs"),
     Mutant(_S, "sigmoid for tanh", "xp.tanh(pairs)", "(1 / (1 + xp.exp(-pairs)))"),

@@ -7,12 +7,11 @@ influence on any gradient, whatever its score holds.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from jaxtyping import Bool, Float
 
 from regard.attention import reference_variants as reference
-from regard.attention.weights import bounded_above
+from regard.attention.weights import bounded_above, row_by_row
 from regard.axes import Array, Nested, checked, device_of, namespace
 
 __all__ = ["entmax15", "sparsemax"]
@@ -69,7 +68,7 @@ def sparsemax(
     [0.71, 0.29, 0.0]
     """
     if isinstance(scores, list | tuple):
-        return _lists(reference.sparsemax, scores, mask)
+        return row_by_row(reference.sparsemax, scores, mask)
     return _normalised(scores, mask, _sparsemax, lowest=-2.0)
 
 
@@ -122,7 +121,7 @@ def entmax15(
     [0.647, 0.353, 0.0]
     """
     if isinstance(scores, list | tuple):
-        return _lists(reference.entmax15, scores, mask)
+        return row_by_row(reference.entmax15, scores, mask)
     return _normalised(scores, mask, _entmax15, lowest=-4.0)
 
 
@@ -200,11 +199,3 @@ def _count(chosen: Array, z: Array) -> Array:
     xp = namespace(z)
     count = xp.sum(xp.astype(chosen, z.dtype), axis=-1, keepdims=True)
     return xp.clip(count, 1.0, None)
-
-
-def _lists(normalise: Callable[..., Any], scores: Any, mask: Any) -> Nested:
-    if scores and isinstance(scores[0], list | tuple):
-        rows = [None] * len(scores) if mask is None else mask
-        return [_lists(normalise, row, may) for row, may in zip(scores, rows, strict=True)]
-    found: Nested = normalise(scores, mask)
-    return found

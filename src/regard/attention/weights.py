@@ -5,6 +5,7 @@ attend nowhere; a forbidden key has weight exactly 0 and no influence on any gra
 its score holds, NaN and infinity included.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Bool, Float
@@ -58,7 +59,7 @@ def softmax(
     [0.0, 0.0]
     """
     if isinstance(scores, list | tuple):
-        return _softmax_lists(scores, mask)
+        return row_by_row(reference.softmax, scores, mask)
     if scores.shape[-1] == 0:
         return scores
     xp = namespace(scores)
@@ -91,8 +92,9 @@ def _bounded(peak: Array) -> Array:
     return xp.where(peak == float("-inf"), xp.zeros_like(peak), peak)
 
 
-def _softmax_lists(scores: Any, mask: Any) -> Nested:
+def row_by_row(normalise: Callable[[Any, Any], Nested], scores: Any, mask: Any) -> Nested:
+    """Apply a normaliser of one row, a list, to every row of nested lists."""
     if scores and isinstance(scores[0], list | tuple):
         rows = [None] * len(scores) if mask is None else mask
-        return [_softmax_lists(row, may) for row, may in zip(scores, rows, strict=True)]
-    return reference.softmax(scores, mask)
+        return [row_by_row(normalise, row, may) for row, may in zip(scores, rows, strict=True)]
+    return normalise(scores, mask)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from regard.errors import InputError, explain
-from regard.seq2seq.pairs import LONGEST_LINE
+from regard.seq2seq.pairs import LONGEST_LINE, decoded
 
 __all__ = ["read_lines"]
 
@@ -77,14 +77,4 @@ def _text(line: bytes, number: int, name: str) -> str:
                 help="check that this is a text file",
             )
         )
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            explain(
-                f"{where}: the text is not UTF-8",
-                expected="UTF-8",
-                got=f"byte 0x{line[error.start]:02x} at byte {error.start} of the line",
-                help="save the file as UTF-8",
-            )
-        ) from error
+    return decoded(line, where)

@@ -19,7 +19,7 @@ from regard.errors import InputError, explain
 from regard.seq2seq.files import unreadable
 from regard.seq2seq.vocab import normalise
 
-__all__ = ["LONGEST_LINE", "Pairs", "read_pairs"]
+__all__ = ["LONGEST_LINE", "Pairs", "decoded", "read_pairs"]
 
 LONGEST_LINE = 100_000
 """Bytes a line may have. Longer ones are a file of another kind, or a lost line end."""
@@ -167,7 +167,7 @@ def _pairs(stream: IO[bytes], name: str, digest: "hashlib._Hash") -> Iterator[tu
             )
         if number == 1:
             line = _without_mark(line, where)
-        text = _decoded(line, where).removesuffix("\n").removesuffix("\r")
+        text = decoded(line, where).removesuffix("\n").removesuffix("\r")
         if text:
             yield _pair(text, where)
 
@@ -185,7 +185,14 @@ def _without_mark(line: bytes, where: str) -> bytes:
     return line.removeprefix(b"\xef\xbb\xbf")
 
 
-def _decoded(line: bytes, where: str) -> str:
+def decoded(line: bytes, where: str) -> str:
+    """Return a line as text; `where` names the line for people.
+
+    Raises
+    ------
+    InputError
+        It is no UTF-8.
+    """
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
