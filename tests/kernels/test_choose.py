@@ -34,6 +34,8 @@ def there(monkeypatch):
         ("native", MUCH, False, "blocks"),
         ("blocks", MUCH, True, "blocks"),
         ("off", MUCH, True, "plain"),
+        ("compile", 10, True, "compile"),
+        ("compile", MUCH, False, "compile"),
     ],
 )
 def test_the_variable_the_work_and_the_arrays_decide(
@@ -81,7 +83,7 @@ def test_a_value_that_the_variable_cannot_have_is_named(monkeypatch):
         regard.backend()
     assert str(caught.value).splitlines() == [
         "the environment variable REGARD_KERNELS has no such value",
-        "  expected  off, blocks or native, or not set",
+        "  expected  off, blocks, compile or native, or not set",
         "  got       REGARD_KERNELS=fast",
     ]
 
@@ -90,11 +92,16 @@ def test_a_value_that_the_variable_cannot_have_is_named(monkeypatch):
     ("wish", "expected"),
     [
         ("off", "additive scores: plain formula (REGARD_KERNELS=off)"),
-        ("blocks", "additive scores: PyTorch in blocks (REGARD_KERNELS=blocks)"),
+        ("blocks", "additive scores: in blocks (REGARD_KERNELS=blocks)"),
+        (
+            "compile",
+            "additive scores: torch.compile for PyTorch's float32, in blocks for the rest "
+            "(REGARD_KERNELS=compile)",
+        ),
         (
             "native",
             "additive scores: native with AVX2, one thread, for float32 on the CPU; "
-            "PyTorch in blocks for the rest (REGARD_KERNELS=native)",
+            "in blocks for the rest (REGARD_KERNELS=native)",
         ),
     ],
 )
@@ -105,7 +112,7 @@ def test_backend_says_what_runs_and_why(monkeypatch, there, wish, expected):
 
 def test_backend_says_why_it_is_not_native(monkeypatch, missing):
     monkeypatch.delenv(choose.VARIABLE, raising=False)
-    expected = "additive scores: PyTorch in blocks (the native library was not built)"
+    expected = "additive scores: in blocks (the native library was not built)"
     assert regard.backend() == expected
 
 

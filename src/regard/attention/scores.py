@@ -17,6 +17,7 @@ from typing import Any
 
 from jaxtyping import Float
 
+from regard.attention import faster
 from regard.attention.location import location
 from regard.axes import Array, checked, namespace
 from regard.errors import ConventionError, ShapeError, explain
@@ -73,7 +74,10 @@ def additive(
 
     Notes
     -----
-    Holds one ``(*batch, T_dec, T_enc, d_attn)`` array, which no dot-product score needs.
+    Float32 arrays that make more than 10,000 pairs times features go to :mod:`regard.kernels`,
+    which holds nothing of the size ``(*batch, T_dec, T_enc, d_attn)``; the formula below, which
+    the rest takes, holds two such arrays. The environment variable ``REGARD_KERNELS`` and
+    :func:`regard.backend` say which kernel.
 
     References
     ----------
@@ -352,6 +356,9 @@ def _own(score: Score, query: Array, key: Array) -> Array:
 
 
 def _compare(from_query: Array, from_key: Array, v: Array) -> Array:
+    scores = faster.additive_scores(from_query, from_key, v)
+    if scores is not None:
+        return scores
     xp = namespace(from_query)
     # Every query meets every key: the two new axes are what makes the pairs.
     pairs = xp.expand_dims(from_query, axis=-2) + xp.expand_dims(from_key, axis=-3)

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.kernels import torch_op
+from regard.kernels import blocks, fused, torch_op
+from regard.kernels.block_gradients import additive_gradients
 from regard.kernels.choose import additive_path
 from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
 from regard.kernels.transforms import by_hand
@@ -43,12 +44,14 @@ def additive_scores(
 
     Notes
     -----
-    Half precision, and code under ``torch.compile`` or a transform of ``torch.func``, take the
-    plain formula, which the compiler fuses by itself and every transform knows. Second
-    derivatives go through the plain formula as well. float32 on the CPU goes to the native
+    Half precision and transforms of ``torch.func`` take the plain formula, which every transform
+    knows; code under ``torch.compile`` takes that of :mod:`regard.kernels.fused` where it pays.
+    Second derivatives go through the plain formula as well. float32 on the CPU goes to the native
     library where :mod:`regard.kernels.choose` says so.
     """
     if not by_hand(key.dtype):
+        if torch.compiler.is_compiling() and fused.suits_a_graph(query, key):
+            return fused.additive_scores(query, key, v)
         return _plain(query, key, v)
     step = keys is not None and query.shape[-2] == 1
     path = additive_path(
@@ -61,13 +64,13 @@ def additive_scores(
     )
     if path == "native":
         return torch_op.additive_scores(query, key, v)
-    if path == "plain":
+    if path == "plain" or not (query.numel() and key.numel()):
         return _plain(query, key, v)
-    if keys is None:
-        keys = prepare_keys(key)
+    if path == "compile" and key.dtype == torch.float32:
+        return fused.compiled()(query, key, v)
     if torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, v)):
         return _apply(query, key, v, keys)
-    return _forward(query, v, keys)
+    return _forward(query, key, v, keys)
 
 
 def alias(given: Tensor) -> Tensor:
@@ -89,10 +92,12 @@ def _plain(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 class _AdditiveScores(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys | None
+    ) -> Tensor:
         ctx.save_for_backward(query, key, v)
         ctx.keys = keys
-        return _forward(query, v, keys)
+        return _forward(query, key, v, keys)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -102,10 +107,16 @@ class _AdditiveScores(torch.autograd.Function):
             inputs = tuple(alias(each) for each in (query, key, v))
             scores = _plain(*inputs)
             return (*torch.autograd.grad(scores, inputs, grad, create_graph=True), None)
-        return (*_backward(query, v, ctx.keys, grad), None)
+        if ctx.keys is None and key.dtype == torch.float32:
+            return (*additive_gradients(query, key, v, grad), None)
+        return (*_backward(query, v, ctx.keys or prepare_keys(key), grad), None)
 
 
-def _forward(query: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+def _forward(query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys | None) -> Tensor:
+    if keys is None:
+        if query.dtype == torch.float32 and blocks.pays(query.shape[-2], key.shape[-2]):
+            return blocks.additive_scores(query, key, v)
+        keys = prepare_keys(key)
     *batch, T_dec, d_attn = query.shape
     examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
     E = prepare_queries(query, keys).reshape(examples, T_dec, 1, d_attn)

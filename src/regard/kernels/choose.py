@@ -1,16 +1,22 @@
 """Which of the paths to an additive score runs.
 
-There are three: the plain formula, the formula in blocks (:mod:`regard.kernels.additive`) and
-the native library (:mod:`regard.kernels.native`). All give the same numbers; they differ in
-time and memory. The environment variable ``REGARD_KERNELS`` overrides the choice:
+They are the plain formula, the formula in blocks (:mod:`regard.kernels.blocks`), the native
+library (:mod:`regard.kernels.native`) and, for PyTorch, what ``torch.compile`` makes of it
+(:mod:`regard.kernels.fused`). All give the same numbers; they differ in time and memory. The
+environment variable ``REGARD_KERNELS`` overrides the choice:
 
-==========  ================================================================================
-unset       for float32 on the CPU, the plain formula for little work and native for more;
-            blocks for the rest, and where there is no native library
-``native``  native for everything that it takes, however small; an error where it is missing
-``blocks``  never native
-``off``     the plain formula, as a reference to compare with
-==========  ================================================================================
+===========  ===============================================================================
+unset        for float32 on the CPU, the plain formula for little work and native for more;
+             blocks for the rest, and where there is no native library
+``native``   native for everything that it takes, however small; an error where it is missing
+``blocks``   never native
+``compile``  for PyTorch's float32 what its compiler makes, at the price of compiling at the
+             first call; blocks for the rest. No second derivatives
+``off``      the plain formula, as a reference to compare with
+===========  ===============================================================================
+
+The functions of :mod:`regard.attention` ask only from 10,000 pairs times features on, and only
+for float32; the modules of :mod:`regard.nn` always do.
 """
 
 import os
@@ -22,7 +28,7 @@ __all__ = ["VARIABLE", "additive_path", "backend"]
 
 VARIABLE = "REGARD_KERNELS"
 
-_CHOICES = ("off", "blocks", "native")
+_CHOICES = ("off", "blocks", "compile", "native")
 # Pairs times features, measured. Below the first, a call costs more than it saves. From the
 # second, a single query with prepared keys is faster in blocks: the native kernel would compute
 # the keys' exponentials anew, which for one query is most of its work.
@@ -32,7 +38,7 @@ _NAMES = {"plain": "baseline instructions", "avx2": "AVX2", "avx512": "AVX-512"}
 
 
 def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False) -> str:
-    """Return "plain", "blocks" or "native" for one call.
+    """Return "plain", "blocks", "compile" or "native" for one call.
 
     Parameters
     ----------
@@ -63,7 +69,7 @@ def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False)
 
 
 def backend() -> str:
-    """Say in words what computes additive scores in :mod:`regard.nn` here, and why.
+    """Say in words what computes additive scores here, and why.
 
     Returns
     -------
@@ -90,14 +96,16 @@ def backend() -> str:
     if wish == "native":
         _require_native()
     if wish == "blocks":
-        return f"additive scores: PyTorch in blocks{because}"
+        return f"additive scores: in blocks{because}"
+    if wish == "compile":
+        return f"additive scores: torch.compile for PyTorch's float32, in blocks for the rest{because}"
     if not native.available():
-        return f"additive scores: PyTorch in blocks ({native.reason()})"
+        return f"additive scores: in blocks ({native.reason()})"
     least = "" if wish else f" from {_WORTH_A_CALL} pairs x features (else the plain formula)"
     name = _NAMES[native.variants()[-1]]
     return (
         f"additive scores: native with {name}, one thread, for float32 on the CPU{least}; "
-        f"PyTorch in blocks for the rest{because}"
+        f"in blocks for the rest{because}"
     )
 
 
@@ -107,7 +115,7 @@ def _obeyed(wish: str, *, suits_native: bool) -> str:
     if wish == "native":
         _require_native()
         return "native" if suits_native else "blocks"
-    return "blocks"
+    return wish
 
 
 def _wish() -> str:
