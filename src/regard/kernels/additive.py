@@ -14,7 +14,9 @@ from torch import Tensor
 
 from regard.kernels import torch_op
 from regard.kernels.choose import additive_path
-from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
+from regard.kernels.pairs import PreparedKeys as FactoredKeys
+from regard.kernels.pairs import prepare_keys, prepare_queries, reciprocals
+from regard.kernels.prepared import PreparedKeys
 from regard.kernels.transforms import by_hand
 
 __all__ = ["additive_scores", "alias"]
@@ -25,7 +27,12 @@ _BLOCK_BYTES_ELSEWHERE = 2**28
 
 
 def additive_scores(
-    query: Tensor, key: Tensor, v: Tensor, *, keys: PreparedKeys | None = None
+    query: Tensor,
+    key: Tensor,
+    v: Tensor,
+    *,
+    keys: PreparedKeys | None = None,
+    key_mask: Tensor | None = None,
 ) -> Tensor:
     r"""Score with v . tanh(query + key) for every pair.
 
@@ -35,11 +42,14 @@ def additive_scores(
         Already projected.
     v : (d_attn,)
     keys : PreparedKeys, optional
-        What :func:`~regard.kernels.pairs.prepare_keys` made of `key`, to save making it again.
+        What :func:`~regard.kernels.prepared.prepare` made of `key`, to save making it again.
+    key_mask : (*batch, T_enc), bool, optional
+        True = may be attended. No path promises to look: it saves the native one work.
 
     Returns
     -------
     scores : (*batch, T_dec, T_enc)
+        Anything where `key_mask` is False.
 
     Notes
     -----
@@ -50,24 +60,17 @@ def additive_scores(
     """
     if not by_hand(key.dtype):
         return _plain(query, key, v)
-    step = keys is not None and query.shape[-2] == 1
     path = additive_path(
-        query.numel() * key.shape[-2],
-        suits_native=all(
-            each.dtype == torch.float32 and each.device.type == "cpu"
-            for each in (query, key, v)
-        ),
-        prepared_step=step,
+        query.numel() * key.shape[-2], suits_native=torch_op.takes(query, key, v)
     )
     if path == "native":
-        return torch_op.additive_scores(query, key, v)
+        return torch_op.additive_scores(query, key, v, key_mask)
     if path == "plain":
         return _plain(query, key, v)
-    if keys is None:
-        keys = prepare_keys(key)
+    factored = prepare_keys(key) if keys is None else keys.factored
     if torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, v)):
-        return _apply(query, key, v, keys)
-    return _forward(query, v, keys)
+        return _apply(query, key, v, factored)
+    return _forward(query, v, factored)
 
 
 def alias(given: Tensor) -> Tensor:
@@ -89,7 +92,7 @@ def _plain(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 class _AdditiveScores(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: FactoredKeys) -> Tensor:
         ctx.save_for_backward(query, key, v)
         ctx.keys = keys
         return _forward(query, v, keys)
@@ -105,7 +108,7 @@ class _AdditiveScores(torch.autograd.Function):
         return (*_backward(query, v, ctx.keys, grad), None)
 
 
-def _forward(query: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
+def _forward(query: Tensor, v: Tensor, keys: FactoredKeys) -> Tensor:
     *batch, T_dec, d_attn = query.shape
     examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
     E = prepare_queries(query, keys).reshape(examples, T_dec, 1, d_attn)
@@ -118,7 +121,7 @@ def _forward(query: Tensor, v: Tensor, keys: PreparedKeys) -> Tensor:
 
 
 def _backward(
-    query: Tensor, v: Tensor, keys: PreparedKeys, grad: Tensor
+    query: Tensor, v: Tensor, keys: FactoredKeys, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     T_dec, d_attn = query.shape[-2:]
     examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
