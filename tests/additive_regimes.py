@@ -6,7 +6,7 @@ BATCH, T_DEC, T_ENC, D_ATTN = 2, 7, 19, 53
 TINY = 2e-45  # a result that is itself subnormal is rounded by this much
 
 
-def exact(query, key, v, grad):
+def exact_results(query, key, v, grad):
     """Scores and gradients in float64, and what saturates nowhere as a scale for gradients."""
     query, key, v, grad = (np.asarray(each, np.float64) for each in (query, key, v, grad))
     pairs = query[..., :, None, :] + key[..., None, :, :]

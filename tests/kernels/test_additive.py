@@ -3,7 +3,7 @@ import torch
 
 from regard.kernels import additive, native
 from regard.kernels.additive import additive_scores
-from regard.kernels.pairs import prepare_keys
+from regard.kernels.prepared import prepare
 
 D_ATTN = 7
 
@@ -57,7 +57,7 @@ def test_a_second_derivative_is_right_where_one_input_is_made_of_another():
 def test_keys_prepared_before_give_the_same_bits():
     query, key, v = _given(dtype=torch.float32)
     assert torch.equal(
-        additive_scores(query, key, v), additive_scores(query, key, v, keys=prepare_keys(key))
+        additive_scores(query, key, v), additive_scores(query, key, v, keys=prepare(key))
     )
 
 

@@ -45,17 +45,6 @@ def test_the_variable_the_work_and_the_arrays_decide(
     assert choose.additive_path(work, suits_native=suits) == expected
 
 
-@pytest.mark.parametrize(("work", "expected"), [(10**5, "native"), (MUCH, "blocks")])
-def test_one_query_with_prepared_keys_uses_them_where_that_is_faster(
-    monkeypatch, there, work, expected
-):
-    monkeypatch.delenv(choose.VARIABLE, raising=False)
-    assert (
-        choose.additive_path(work, suits_native=True, prepared_step=True),
-        choose.additive_path(work, suits_native=True),
-    ) == (expected, "native")
-
-
 @pytest.mark.parametrize(
     ("wish", "expected"), [("", "blocks"), ("blocks", "blocks"), ("off", "plain")]
 )
@@ -100,7 +89,7 @@ def test_a_value_that_the_variable_cannot_have_is_named(monkeypatch):
         ),
         (
             "native",
-            "additive scores: native with AVX2, one thread, for float32 on the CPU; "
+            "additive scores: native with AVX2 for float32 on the CPU; "
             "in blocks for the rest (REGARD_KERNELS=native)",
         ),
     ],
@@ -129,7 +118,7 @@ def calls(monkeypatch):
     return found
 
 
-def _formula(query, key, v):
+def _formula(query, key, v, key_mask=None):
     return torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ v
 
 
@@ -153,7 +142,7 @@ def test_another_device_does_not_go_to_the_operator(monkeypatch, there, calls):
     monkeypatch.setenv(choose.VARIABLE, "native")
     asked = []
 
-    def path(work, *, suits_native, prepared_step):
+    def path(work, *, suits_native):
         asked.append(suits_native)
         return "plain"
 

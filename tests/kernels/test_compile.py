@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from regard.kernels import compile as compiling
+from regard.kernels import native
 
 
 def test_without_a_compiler_it_says_so_and_writes_nothing(monkeypatch, tmp_path):
@@ -38,4 +39,4 @@ def test_with_a_compiler_the_library_is_built_and_loads(monkeypatch, tmp_path):
     library = tmp_path / "library.so"
     assert compiling.build(library) is None
     assert [each.name for each in tmp_path.iterdir()] == ["library.so"]
-    assert ctypes.CDLL(str(library)).regard_interface() == 1
+    assert ctypes.CDLL(str(library)).regard_interface() == native._INTERFACE

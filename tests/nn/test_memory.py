@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.errors import MaskError, ShapeError
-from regard.kernels.pairs import prepare_keys
+from regard.kernels.prepared import PreparedKeys
 from regard.nn.memory import Memory, clear, key_mask_of
 
 BATCH, T_ENC, D_H, D_ATTN = 2, 5, 7, 3
@@ -20,7 +20,7 @@ def _memory(**changes):
         "key_mask": torch.rand(BATCH, T_ENC) < 0.5,
         "projected": projected,
         "owner": nn.Identity(),
-        "prepared": prepare_keys(projected),
+        "prepared": PreparedKeys(projected),
     }
     return Memory(**{**parts, **changes})
 
@@ -31,7 +31,7 @@ def test_selecting_reorders_every_part():
     assert torch.equal(chosen.key, memory.key[order])
     assert torch.equal(chosen.key_mask, memory.key_mask[order])
     assert torch.equal(chosen.projected, memory.projected[order])
-    assert torch.equal(chosen.prepared.factor, memory.prepared.factor[order])
+    assert torch.equal(chosen.prepared.key, memory.projected[order])
     assert chosen.owner is memory.owner
 
 

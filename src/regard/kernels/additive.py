@@ -15,7 +15,9 @@ from torch import Tensor
 from regard.kernels import blocks, fused, torch_op
 from regard.kernels.block_gradients import additive_gradients
 from regard.kernels.choose import additive_path
-from regard.kernels.pairs import PreparedKeys, prepare_keys, prepare_queries, reciprocals
+from regard.kernels.pairs import PreparedKeys as FactoredKeys
+from regard.kernels.pairs import prepare_keys, prepare_queries, reciprocals
+from regard.kernels.prepared import PreparedKeys
 from regard.kernels.transforms import by_hand
 
 __all__ = ["additive_scores", "alias"]
@@ -26,7 +28,12 @@ _BLOCK_BYTES_ELSEWHERE = 2**28
 
 
 def additive_scores(
-    query: Tensor, key: Tensor, v: Tensor, *, keys: PreparedKeys | None = None
+    query: Tensor,
+    key: Tensor,
+    v: Tensor,
+    *,
+    keys: PreparedKeys | None = None,
+    key_mask: Tensor | None = None,
 ) -> Tensor:
     r"""Score with v . tanh(query + key) for every pair.
 
@@ -36,41 +43,40 @@ def additive_scores(
         Already projected.
     v : (d_attn,)
     keys : PreparedKeys, optional
-        What :func:`~regard.kernels.pairs.prepare_keys` made of `key`, to save making it again.
+        What :func:`~regard.kernels.prepared.prepare` made of `key`, to save making it again.
+    key_mask : (*batch, T_enc), bool, optional
+        True = may be attended. No path promises to look: it saves the native one work.
 
     Returns
     -------
     scores : (*batch, T_dec, T_enc)
+        Anything where `key_mask` is False.
 
     Notes
     -----
-    Half precision and transforms of ``torch.func`` take the plain formula, which every transform
-    knows; code under ``torch.compile`` takes that of :mod:`regard.kernels.fused` where it pays.
-    Second derivatives go through the plain formula as well. float32 on the CPU goes to the native
-    library where :mod:`regard.kernels.choose` says so.
+    Half precision and transforms of ``torch.func`` take the plain formula, which every
+    transform knows; code under ``torch.compile`` that of :mod:`regard.kernels.fused` where it
+    pays. Second derivatives go through the plain formula as well. Elsewhere float32 on the CPU
+    goes to the native library where :mod:`regard.kernels.choose` says so.
     """
     if not by_hand(key.dtype):
         if torch.compiler.is_compiling() and fused.suits_a_graph(query, key):
             return fused.additive_scores(query, key, v)
         return _plain(query, key, v)
-    step = keys is not None and query.shape[-2] == 1
     path = additive_path(
-        query.numel() * key.shape[-2],
-        suits_native=all(
-            each.dtype == torch.float32 and each.device.type == "cpu"
-            for each in (query, key, v)
-        ),
-        prepared_step=step,
+        query.numel() * key.shape[-2], suits_native=torch_op.takes(query, key, v)
     )
     if path == "native":
-        return torch_op.additive_scores(query, key, v)
+        return torch_op.additive_scores(query, key, v, key_mask)
     if path == "plain" or not (query.numel() and key.numel()):
         return _plain(query, key, v)
     if path == "compile" and key.dtype == torch.float32:
         return fused.compiled()(query, key, v)
-    if torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, v)):
-        return _apply(query, key, v, keys)
-    return _forward(query, key, v, keys)
+    # Many queries repay what needs both sides at once; few are better off with prepared keys.
+    many = blocks.pays(query.shape[-2], key.shape[-2])
+    factored = None if keys is None or many else keys.factored
+    recorded = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, v))
+    return (_apply if recorded else _forward)(query, key, v, factored)
 
 
 def alias(given: Tensor) -> Tensor:
@@ -93,7 +99,7 @@ def _plain(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys | None
+        ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: FactoredKeys | None
     ) -> Tensor:
         ctx.save_for_backward(query, key, v)
         ctx.keys = keys
@@ -112,10 +118,10 @@ class _AdditiveScores(torch.autograd.Function):
         return (*_backward(query, v, ctx.keys or prepare_keys(key), grad), None)
 
 
-def _forward(query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys | None) -> Tensor:
+def _forward(query: Tensor, key: Tensor, v: Tensor, keys: FactoredKeys | None) -> Tensor:
     if keys is None:
         if query.dtype == torch.float32 and blocks.pays(query.shape[-2], key.shape[-2]):
-            return blocks.additive_scores(query, key, v)
+            return blocks.additive_scores(query, key, v)  # type: ignore[no-any-return] # any array
         keys = prepare_keys(key)
     *batch, T_dec, d_attn = query.shape
     examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]
@@ -129,7 +135,7 @@ def _forward(query: Tensor, key: Tensor, v: Tensor, keys: PreparedKeys | None) -
 
 
 def _backward(
-    query: Tensor, v: Tensor, keys: PreparedKeys, grad: Tensor
+    query: Tensor, v: Tensor, keys: FactoredKeys, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     T_dec, d_attn = query.shape[-2:]
     examples, T_enc = prod(query.shape[:-2]), keys.factor.shape[-2]

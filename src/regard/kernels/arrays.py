@@ -53,4 +53,3 @@ def _torch_scores(query: Any, key: Any, v: Any) -> Any:
     if query.dtype != torch.float32 or any(type(each) not in ours for each in (query, key, v)):
         return None
     return additive.additive_scores(query, key, v)
-

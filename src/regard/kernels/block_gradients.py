@@ -64,18 +64,25 @@ def _fill(query: Array, key: Array, v: Array, grad: Array, found: tuple[Array, .
     for squares, run in groupby(range(query.shape[0]), by_squares.__getitem__):
         indices = list(run)
         here = slice(indices[0], indices[-1] + 1)
-        given = query[here], key[here], grad[here]
+        q, k, g = query[here], key[here], grad[here]
         into = d_query[here], d_key[here], d_v
         if squares and looked:
-            _by_squares(*given, *(each[here] for each in looked.ranges[:2]), into)
+            shift, limit = looked.ranges.shift[here], looked.ranges.limit[here]
+            _by_squares(q, k, g, shift=shift, limit=limit, into=into)
         else:
-            _by_tangents(*given, into)
+            _by_tangents(q, k, g, into)
     d_query *= v
     d_key *= v
 
 
 def _by_squares(
-    query: Array, key: Array, grad: Array, shift: Array, limit: Array, into: tuple[Array, ...]
+    query: Array,
+    key: Array,
+    grad: Array,
+    *,
+    shift: Array,
+    limit: Array,
+    into: tuple[Array, ...],
 ) -> None:
     """Write gradients by query and key, without their factor v, and add to that by v."""
     xp = namespace(query)

@@ -76,8 +76,8 @@ def _scores(query: Array, key: Array, v: Array) -> Array:
         if group == 0:
             parts.append(_by_tangents(query[here, ...], key[here, ...], v))
             continue
-        given = (each[here, ...] for each in (query, key, shift, limit))
-        parts.append(_by_groups(*given, v / unit, group) * unit)
+        q, k, middle, most = (each[here, ...] for each in (query, key, shift, limit))
+        parts.append(_by_groups(q, k, middle, most, v=v / unit, group=group) * unit)
     return _joined(parts, axis=0)
 
 
@@ -94,9 +94,7 @@ class Plan(NamedTuple):
     queries: int
 
 
-def plan_for(
-    T_dec: int, T_enc: int, groups: int, *, split: bool, size: int = BLOCK
-) -> Plan:
+def plan_for(T_dec: int, T_enc: int, groups: int, *, split: bool, size: int = BLOCK) -> Plan:
     """Return blocks of about `size` numbers; queries are only told apart if `split`."""
     whole = groups * T_dec * T_enc
     if whole <= size:
@@ -106,7 +104,7 @@ def plan_for(
 
 
 def _by_groups(
-    query: Array, key: Array, shift: Array, limit: Array, v: Array, group: int
+    query: Array, key: Array, shift: Array, limit: Array, *, v: Array, group: int
 ) -> Array:
     """Return scores (n, T_dec, T_enc), with this many features sharing a division."""
     xp = namespace(query)
@@ -137,7 +135,7 @@ def _by_groups(
                 quotients = blocks.divide("above", above, below)
                 # A product sums faster than a sum.
                 flat = xp.reshape(quotients, (size, -1))
-                summed = blocks.matmul("summed", ones[:, : size], flat)
+                summed = blocks.matmul("summed", ones[:, :size], flat)
                 total = blocks.accumulate(total, rows, summed)
         parts.append(total)
     return _joined(parts, axis=0)
@@ -173,6 +171,7 @@ def _by_tangents(query: Array, key: Array, v: Array) -> Array:
 
 
 def spans(n: int, step: int) -> Iterator[slice]:
+    """Yield slices that cut n into parts of this length, the last one shorter."""
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 

@@ -1,6 +1,6 @@
 """Arrays for blockwise work: written over again and again, or new where they cannot be.
 
-Fresh memory costs more than the arithmetic at these sizes: the system hands it out page by page.
+Fresh memory costs more than the arithmetic at these sizes: a system hands it out by pages.
 """
 
 import importlib
@@ -81,7 +81,7 @@ class Reused(NewArrays):
 
     def __init__(self, like: Array) -> None:
         super().__init__(like)
-        # The library itself: its namespace in the standard's form costs as much as a small block.
+        # The library itself: the standard's form of it costs as much as a small block.
         home = "numpy" if library(type(like)) == "NumPy" else "torch"
         self.xp = importlib.import_module(home)
         self._kind: dict[str, Any] = {"dtype": like.dtype}

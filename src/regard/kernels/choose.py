@@ -29,15 +29,17 @@ __all__ = ["VARIABLE", "additive_path", "backend"]
 VARIABLE = "REGARD_KERNELS"
 
 _CHOICES = ("off", "blocks", "compile", "native")
-# Pairs times features, measured. Below the first, a call costs more than it saves. From the
-# second, a single query with prepared keys is faster in blocks: the native kernel would compute
-# the keys' exponentials anew, which for one query is most of its work.
+# Pairs times features, measured. Below it, a call costs more than it saves.
 _WORTH_A_CALL = 10_000
-_WORTH_PREPARED = 400_000
-_NAMES = {"plain": "baseline instructions", "avx2": "AVX2", "avx512": "AVX-512"}
+_NAMES = {
+    "plain": "baseline instructions",
+    "avx2": "AVX2",
+    "avx512": "AVX-512",
+    "avx512r": "AVX-512",
+}
 
 
-def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False) -> str:
+def additive_path(work: int, *, suits_native: bool) -> str:
     """Return "plain", "blocks", "compile" or "native" for one call.
 
     Parameters
@@ -46,8 +48,6 @@ def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False)
         Number of pairs times d_attn.
     suits_native : bool
         Whether the arrays are such as the native library takes.
-    prepared_step : bool
-        Whether there is one query, and keys that were prepared before.
 
     Raises
     ------
@@ -63,8 +63,6 @@ def additive_path(work: int, *, suits_native: bool, prepared_step: bool = False)
         return "blocks"
     if work < _WORTH_A_CALL:
         return "plain"
-    if prepared_step and work >= _WORTH_PREPARED:
-        return "blocks"
     return "native" if native.available() else "blocks"
 
 
@@ -98,13 +96,14 @@ def backend() -> str:
     if wish == "blocks":
         return f"additive scores: in blocks{because}"
     if wish == "compile":
-        return f"additive scores: torch.compile for PyTorch's float32, in blocks for the rest{because}"
+        what = "torch.compile for PyTorch's float32, in blocks for the rest"
+        return f"additive scores: {what}{because}"
     if not native.available():
         return f"additive scores: in blocks ({native.reason()})"
     least = "" if wish else f" from {_WORTH_A_CALL} pairs x features (else the plain formula)"
     name = _NAMES[native.variants()[-1]]
     return (
-        f"additive scores: native with {name}, one thread, for float32 on the CPU{least}; "
+        f"additive scores: native with {name} for float32 on the CPU{least}; "
         f"in blocks for the rest{because}"
     )
 

@@ -26,23 +26,20 @@ _HERE = Path(__file__).parent
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden"),
-    *("-fno-exceptions", "-fno-rtti", "-Wno-psabi"),
+    *("-fno-exceptions", "-fno-rtti", "-Wno-psabi", "-pthread"),
 )
 _X86 = ("x86_64", "amd64")
+_AVX512 = (
+    *("-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma"),
+    "-mprefer-vector-width=512",
+)
 # Name, floats in a vector, queries in a tile, flags. Plain is what every processor of the
 # architecture has: SSE2 on x86-64, NEON on arm64.
 _VARIANTS = (
     ("plain", 4, 2, ()),
     ("avx2", 8, 2, ("-mavx2", "-mfma")),
-    (
-        "avx512",
-        16,
-        4,
-        (
-            *("-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma"),
-            "-mprefer-vector-width=512",
-        ),
-    ),
+    ("avx512", 16, 4, _AVX512),
+    ("avx512r", 16, 4, (*_AVX512, "-DREGARD_APPROXIMATE=1")),
 )
 
 

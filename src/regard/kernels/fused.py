@@ -48,12 +48,11 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     scores : (*batch, T_dec, T_enc)
         Differentiable once, as all that ``torch.compile`` makes.
     """
-    q, k = query.flatten(0, -3), key.flatten(0, -3)
-    if query.dim() == 2:
-        q, k = query.unsqueeze(0), key.unsqueeze(0)
+    q, k = (each.reshape(-1, *each.shape[-2:]) for each in (query, key))
     ranges = ranges_of(q.detach(), k.detach())
     right = squares_fit(ranges).all() & averages(v.detach())
-    scores = torch.cond(right, _factored, _plain, (q, k, v, ranges.shift, ranges.limit))
+    given = (q, k, v, ranges.shift, ranges.limit)
+    scores: Tensor = torch.cond(right, _factored, _plain, given)
     return scores.view(*query.shape[:-1], key.shape[-2])
 
 

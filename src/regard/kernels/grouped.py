@@ -22,10 +22,10 @@ else is in the batch:
    overflows, and none gets so small that a processor would treat it as subnormal, which is
    slow. (A kernel that forms 1 + E F by itself has nothing small to fear and can scale by 2^-62
    instead; ``csrc`` does. Here the products stand alone.)
-4. An example that is too wide even for the smallest group, or holds a NaN or an infinity, takes the
-   tangent for each pair. So does one whose sums are all near zero, where E F - 1 would cancel,
-   and a `v` that leaves too few features for their rounding errors to average out: a feature
-   alone is within 4e-7.
+4. An example that is too wide even for the smallest group, or holds a NaN or an infinity, takes
+   the tangent for each pair. So does one whose sums are all near zero, where E F - 1 would
+   cancel, and a `v` that leaves too few features for their rounding errors to average out: a
+   feature alone is within 4e-7.
 """
 
 from typing import Any, NamedTuple
@@ -229,4 +229,3 @@ def _most(exponents: Array, size: int) -> Array:
 def _numbers(array: Array) -> list[Any]:
     # One transfer where the library has a way; the standard has none.
     return list(array.tolist()) if hasattr(array, "tolist") else [int(each) for each in array]
-

@@ -13,61 +13,25 @@ what the previous state's gradient needs; everything that belongs to weights wai
 few large matrix products at the end. The pairs of :mod:`regard.kernels.pairs` are recomputed.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.kernels.additive import additive_scores, alias
-from regard.kernels.pairs import PreparedKeys, prepare_keys, reciprocals
-from regard.kernels.softmax import masked_softmax
+from regard.kernels import gru_native, pairs, torch_op
+from regard.kernels.choose import additive_path
+from regard.kernels.gru_recorded import (
+    LoopInputs,
+    LoopOutputs,
+    gru_update,
+    recorded_gradients,
+    recorded_loop,
+)
+from regard.kernels.pairs import reciprocals
+from regard.kernels.prepared import PreparedKeys
 from regard.kernels.transforms import by_hand
 
 __all__ = ["LoopInputs", "LoopOutputs", "bahdanau_loop", "gru_update"]
-
-
-class LoopInputs(NamedTuple):
-    """Everything the loop differentiates by, batch first."""
-
-    key: Tensor
-    """(batch, T_enc, d_attn): U_a h, projected once."""
-
-    value: Tensor
-    """(batch, T_enc, d_h): what the context averages."""
-
-    gates: Tensor
-    """(batch, T_dec, 3 d_s): the inputs' part of the gates with their bias; order r, z, n."""
-
-    state: Tensor
-    """(batch, d_s): s_0."""
-
-    W_a: Tensor
-    """(d_attn, d_s)"""
-
-    v_a: Tensor
-    """(d_attn,)"""
-
-    W_hh: Tensor
-    """(3 d_s, d_s)"""
-
-    b_hh: Tensor
-    """(3 d_s,)"""
-
-    W_c: Tensor
-    """(3 d_s, d_h): the context's part of the gates."""
-
-
-class LoopOutputs(NamedTuple):
-    """What every step produced, batch first."""
-
-    states: Tensor
-    """(batch, T_dec, d_s): s_1 .. s_T."""
-
-    contexts: Tensor
-    """(batch, T_dec, d_h)"""
-
-    weights: Tensor
-    """(batch, T_dec, T_enc)"""
 
 
 def bahdanau_loop(
@@ -82,7 +46,7 @@ def bahdanau_loop(
         True = may attend. Keys and values at False must be finite; an example without any
         permitted key has zero weights, contexts and gradients of its keys.
     keys : PreparedKeys, optional
-        What :func:`~regard.kernels.pairs.prepare_keys` made of ``inputs.key``.
+        What :func:`~regard.kernels.prepared.prepare` made of ``inputs.key`` and `key_mask`.
 
     Returns
     -------
@@ -91,58 +55,26 @@ def bahdanau_loop(
 
     Notes
     -----
-    float32 and float64 with gradients take the written-out backward pass; other types, and code
-    under ``torch.compile`` or a transform of ``torch.func``, the recorded loop. A second
-    derivative works and is slow: it runs the recorded loop again.
+    float32 on the CPU runs in the native library where :mod:`regard.kernels.choose` says so
+    (:mod:`regard.kernels.gru_native`); else float32 and float64 with gradients take the
+    written-out backward pass below. Other types, and code under ``torch.compile`` or a transform
+    of ``torch.func``, take the recorded loop. A second derivative works and is slow: it runs the
+    recorded loop again.
     """
-    wants = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-    if wants and by_hand(inputs.value.dtype):
-        keys = prepare_keys(inputs.key) if keys is None else keys
-        return LoopOutputs(*_apply(key_mask, keys, *inputs))
-    return _recorded(inputs, key_mask, keys)
+    if by_hand(inputs.value.dtype):
+        if keys is None or keys.key.dtype != inputs.key.dtype:  # autocast's are in half
+            keys = PreparedKeys(inputs.key, key_mask)
+        work = inputs.gates.shape[1] * inputs.key.numel()
+        native = additive_path(work, suits_native=torch_op.takes(*inputs)) == "native"
+        if native and not torch.is_autocast_enabled("cpu"):
+            return gru_native.native_loop(inputs, key_mask, keys)
+        if torch.is_grad_enabled() and any(each.requires_grad for each in inputs):
+            return LoopOutputs(*_apply(key_mask, keys, *inputs))
+    return recorded_loop(inputs, key_mask, keys)
 
 
 def _apply(*given: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _Loop.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
-
-
-def gru_update(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
-    """Return PyTorch's GRU update (batch, d_s) from its gates' two halves (batch, 3 d_s)."""
-    input_r, input_z, input_n = from_input.chunk(3, -1)
-    state_r, state_z, state_n = from_state.chunk(3, -1)
-    r = torch.sigmoid(input_r + state_r)
-    z = torch.sigmoid(input_z + state_z)
-    n = torch.tanh(input_n + r * state_n)
-    return torch.lerp(n, state, z)
-
-
-def _recorded(
-    inputs: LoopInputs, key_mask: Tensor | None, keys: PreparedKeys | None
-) -> LoopOutputs:
-    """Run the same loop in plain operations that autograd can record."""
-    key, value, gates, state, W_a, v_a, W_hh, b_hh, W_c = inputs
-    if keys is None and by_hand(key.dtype):
-        keys = prepare_keys(key)
-    may = None if key_mask is None else key_mask.unsqueeze(1)
-    W_q = torch.cat([W_a, W_hh])
-    b_q = torch.cat([b_hh.new_zeros(W_a.shape[0]), b_hh])
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
-    for gate in gates.unbind(1):
-        query, from_state = torch.split(
-            torch.addmm(b_q, state, W_q.t()), [W_a.shape[0], W_hh.shape[0]], dim=1
-        )
-        scores = additive_scores(query.unsqueeze(1), key, v_a, keys=keys)
-        weights = masked_softmax(scores, may)
-        context = torch.bmm(weights, value).squeeze(1)
-        state = gru_update(torch.addmm(gate, context, W_c.t()), from_state, state)
-        found.append((state, context, weights.squeeze(1)))
-    if not found:
-        empty = gates.new_zeros(gates.shape[0], 0, 1)
-        return LoopOutputs(
-            *(empty.expand(-1, -1, n) for n in (state.shape[1], value.shape[2], key.shape[1]))
-        )
-    states, contexts, weights = (torch.stack(each, 1) for each in zip(*found, strict=True))
-    return LoopOutputs(states, contexts, weights)
 
 
 class _Loop(torch.autograd.Function):
@@ -153,8 +85,9 @@ class _Loop(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, key_mask: Tensor | None, keys: PreparedKeys, *given: Tensor
+        ctx: Any, key_mask: Tensor | None, prepared: PreparedKeys, *given: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
+        keys = prepared.factored
         _, value, gates, state, W_a, v_a, W_hh, b_hh, W_c = given
         batch, T_enc, d_h = value.shape
         T_dec = gates.shape[1]
@@ -215,7 +148,7 @@ class _Loop(torch.autograd.Function):
             torch.lerp(n, before, z, out=after)
 
         ctx.save_for_backward(*given, key_mask, S, C, A, Q, RZ, N)
-        ctx.keys = keys
+        ctx.keys = prepared
         ctx.set_materialize_grads(False)
         return S[1:].transpose(0, 1), C.transpose(0, 1), A.transpose(0, 1)
 
@@ -226,8 +159,8 @@ class _Loop(torch.autograd.Function):
         *given, key_mask, S, C, A, Q, RZ, N = ctx.saved_tensors
         if torch.is_grad_enabled():
             grads = (d_states, d_contexts, d_weights)
-            return (None, None, *_recorded_gradients(given, key_mask, ctx.keys, grads))
-        keys: PreparedKeys = ctx.keys
+            return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+        keys: pairs.PreparedKeys = ctx.keys.factored
         _, value, _, _, W_a, v_a, W_hh, _, W_c = given
         batch, T_enc, d_h = value.shape
         d_attn, d_s = W_a.shape
@@ -334,20 +267,3 @@ def _rows_alive(key_mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
     return None if bool(alive.all()) else alive.to(dtype)
 
 
-def _recorded_gradients(
-    given: list[Tensor],
-    key_mask: Tensor | None,
-    keys: PreparedKeys,
-    grads: tuple[Tensor | None, ...],
-) -> tuple[Tensor | None, ...]:
-    """Differentiate the recorded loop, so that the gradient has a gradient itself."""
-    inputs = [alias(each) for each in given]
-    outputs = _recorded(LoopInputs(*inputs), key_mask, keys)
-    pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if grad is not None]
-    return torch.autograd.grad(
-        [out for out, _ in pairs],
-        inputs,
-        [grad for _, grad in pairs],
-        create_graph=True,
-        allow_unused=True,
-    )

@@ -1,7 +1,7 @@
-"""The native library behind additive scores: float32, on the CPU, one thread.
+"""The native library behind additive scores: float32, on the CPU.
 
 It is a plain shared library that ctypes loads when it is first asked for; a machine without it
-loses speed and nothing else. The arithmetic and its limits stand in ``csrc/additive.cpp``.
+loses speed and nothing else. The arithmetic and its limits stand in ``csrc/prepare.h``.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from regard.axes import Array, checked
 from regard.errors import BackendError, ConventionError, explain
 from regard.kernels.compile import LIBRARY
+from regard.kernels.threads import threads_for
 
 __all__ = [
     "Sizes",
@@ -24,14 +25,30 @@ __all__ = [
     "additive_scores",
     "available",
     "backward",
+    "call",
     "forward",
     "reason",
+    "require_float32",
     "variants",
 ]
 
-_INTERFACE = 1
-_VARIANTS = ("plain", "avx2", "avx512")  # in the order of dispatch.cpp
+_INTERFACE = 2
+_VARIANTS = ("plain", "avx2", "avx512", "avx512r")  # in the order of dispatch.cpp
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+# Of every function after the variant; the same order as in csrc/interface.h.
+_ARGUMENTS: dict[str, list[Any]] = {
+    "regard_forward": [*[_POINTER] * 5, *[_INT] * 4, ctypes.c_int],
+    "regard_backward": [*[_POINTER] * 8, *[_INT] * 4, ctypes.c_int],
+    "regard_prepare": [_POINTER, _POINTER, ctypes.c_int],
+    "regard_step_forward": [*[_POINTER] * 2, _INT, *[_POINTER] * 5, ctypes.c_int],
+    "regard_step_backward": [
+        *[_POINTER] * 6,
+        *[_INT, _POINTER, _POINTER, _INT],
+        ctypes.c_int,
+    ],
+    "regard_gru_forward": [*[_POINTER] * 2, _INT, *[_POINTER] * 3, _INT, _INT],
+    "regard_gru_backward": [*[_POINTER] * 3, _INT, *[_POINTER] * 4, _INT, _INT],
+}
 
 
 class Sizes(NamedTuple):
@@ -60,7 +77,11 @@ def reason() -> str | None:
 
 
 def variants() -> tuple[str, ...]:
-    """Return the instruction sets this processor can run, slowest first; the last is used."""
+    """Return the builds that run on this processor; the last is its fastest and is used.
+
+    ``plain`` needs what every processor has, ``avx2`` and ``avx512`` these instruction sets;
+    ``avx512r`` puts a refined approximation where ``avx512`` divides.
+    """
     return _load().variants
 
 
@@ -158,7 +179,7 @@ def forward(addresses: Iterable[int | None], sizes: Sizes, variant: str | None =
     sizes : Sizes
     variant : str, optional
     """
-    _call("regard_forward", variant, *addresses, *sizes)
+    call("regard_forward", variant, *addresses, *sizes, threads_for(prod(sizes)))
 
 
 def backward(addresses: Iterable[int | None], sizes: Sizes, variant: str | None = None) -> None:
@@ -167,14 +188,25 @@ def backward(addresses: Iterable[int | None], sizes: Sizes, variant: str | None 
     Parameters
     ----------
     addresses : int or None
-        Of query, key, v, key_mask, grad, d_query, d_key and d_v.
+        Of query, key, v, key_mask, grad, d_query (None where it is not wanted), d_key and d_v.
     sizes : Sizes
     variant : str, optional
     """
-    _call("regard_backward", variant, *addresses, *sizes)
+    call("regard_backward", variant, *addresses, *sizes, threads_for(prod(sizes)))
 
 
-def _call(name: str, variant: str | None, *given: int | None) -> None:
+def call(name: str, variant: str | None, *given: Any) -> None:
+    """Call one of the library's functions; what it is given is not checked.
+
+    Raises
+    ------
+    BackendError
+        The library is not available.
+    ConventionError
+        This processor, or this library, has no such variant.
+    MemoryError
+        There was no memory for the function's workspace.
+    """
     loaded = _load()
     if loaded.library is None:
         raise BackendError(
@@ -203,16 +235,28 @@ def _address(array: Any) -> int | None:
     return None if array is None else array.ctypes.data
 
 
-def _sizes(call: str, query: Any, key: Any) -> Sizes:
-    if not isinstance(query, np.ndarray) or query.dtype != np.float32:
-        raise BackendError(
-            explain(
-                f"{call}(): the native kernel takes NumPy arrays in float32",
-                expected="numpy.ndarray, float32",
-                got=f"{type(query).__module__}.{type(query).__name__}, {query.dtype}",
-                help="regard.scores.additive takes arrays of every library and float type",
-            )
+def require_float32(call: str, array: Any) -> None:
+    """Refuse what is not a NumPy array in float32.
+
+    Raises
+    ------
+    BackendError
+        It is not.
+    """
+    if isinstance(array, np.ndarray) and array.dtype == np.float32:
+        return
+    raise BackendError(
+        explain(
+            f"{call}(): the native kernel takes NumPy arrays in float32",
+            expected="numpy.ndarray, float32",
+            got=f"{type(array).__module__}.{type(array).__name__}, {array.dtype}",
+            help="regard.scores.additive takes arrays of every library and float type",
         )
+    )
+
+
+def _sizes(call: str, query: Any, key: Any) -> Sizes:
+    require_float32(call, query)
     return Sizes(prod(query.shape[:-2]), query.shape[-2], key.shape[-2], query.shape[-1])
 
 
@@ -228,7 +272,8 @@ def _load() -> _Loaded:
         return _Loaded(None, (), f"the native library does not load: {error}")
     if interface != _INTERFACE:
         return _Loaded(None, (), "the native library was built from another version")
-    library.regard_forward.argtypes = [ctypes.c_int, *[_POINTER] * 5, *[_INT] * 4]
-    library.regard_backward.argtypes = [ctypes.c_int, *[_POINTER] * 8, *[_INT] * 4]
-    runs = [name for i, name in enumerate(_VARIANTS) if library.regard_supports(i)]
-    return _Loaded(library, tuple(runs), None)
+    for name, arguments in _ARGUMENTS.items():
+        getattr(library, name).argtypes = [ctypes.c_int, *arguments]
+    runs = [i for i in range(len(_VARIANTS)) if library.regard_supports(i)]
+    runs.sort(key=library.regard_best().__eq__)
+    return _Loaded(library, tuple(_VARIANTS[i] for i in runs), None)

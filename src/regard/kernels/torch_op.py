@@ -13,7 +13,10 @@ from torch import Tensor
 
 from regard.kernels import native
 
-__all__ = ["additive_scores"]
+__all__ = ["additive_scores", "takes"]
+
+# Subclasses may hold their numbers elsewhere, or none.
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def additive_scores(
@@ -40,6 +43,17 @@ def additive_scores(
         The native library is not available.
     """
     return _scores(query, key, v, key_mask)  # type: ignore[no-any-return] # torch's gap
+
+
+def takes(*tensors: Tensor) -> bool:
+    """Return whether the native library can read these tensors: float32 in the CPU's memory."""
+    return all(
+        each.dtype == torch.float32
+        and each.device.type == "cpu"
+        and each.layout == torch.strided
+        and type(each) in _PLAIN
+        for each in tensors
+    )
 
 
 @torch.library.custom_op(

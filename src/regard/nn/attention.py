@@ -6,11 +6,14 @@ and the contract about padding are the same for all and live here.
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.attention.attend import Attended
 from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, explain
-from regard.kernels.pairs import PreparedKeys
+from regard.kernels.additive import additive_scores
+from regard.kernels.prepared import PreparedKeys
+from regard.kernels.steps import native_step, step_applies
 from regard.nn.memory import Memory, clear, key_mask_of, require_own
 from regard.nn.normalize import normalize, require_normalizer
 from regard.nn.shapes import fit, positive
@@ -139,9 +142,7 @@ class Attention(nn.Module):
             may = mask if may is None else mask & may
         if may is not None:
             query = clear(query, may.any(-1).expand(query.shape[:-1]))
-        weights = normalize(self.normalizer, self._scores(query, memory), may)
-        # Under autocast the two can differ in type here, and only here.
-        context = torch.matmul(weights.to(memory.value.dtype), memory.value)
+        context, weights = self._attend(query, memory, may, by_key=mask is None)
         return Attended(context, weights if need_weights else None)
 
     def _remember(
@@ -157,8 +158,21 @@ class Attention(nn.Module):
             key_mask=key_mask,
             projected=projected,
             owner=self,
-            prepared=self._prepared(projected),
+            prepared=None if self._additive() is None else PreparedKeys(projected, key_mask),
         )
+
+    def _attend(
+        self, query: Tensor, memory: Memory, may: Tensor | None, *, by_key: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Return context and weights; `by_key` where `may` is the memory's own mask."""
+        keys, additive = memory.prepared, self._additive()
+        if by_key and keys is not None and additive and self.normalizer == "softmax":
+            W, v = additive
+            if step_applies(query, keys, memory.value, W, v):
+                return native_step(functional.linear(query, W), keys, v, memory.value)
+        weights = normalize(self.normalizer, self._scores(query, memory), may)
+        # Under autocast the two can differ in type here, and only here.
+        return torch.matmul(weights.to(memory.value.dtype), memory.value), weights
 
     def _dtype(self) -> torch.dtype | None:
         return next((each.dtype for each in self.parameters()), None)
@@ -166,12 +180,23 @@ class Attention(nn.Module):
     def _project(self, key: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _prepared(self, projected: Tensor) -> PreparedKeys | None:
-        del projected
+    def _additive(self) -> tuple[Tensor, Tensor] | None:
+        """Return the queries' matrix (d_attn, d_s) and v (d_attn,) of an additive score.
+
+        None for any other score, which then brings its own ``_scores``.
+        """
         return None
 
     def _scores(self, query: Tensor, memory: Memory) -> Tensor:
-        raise NotImplementedError
+        additive = self._additive()
+        if additive is None:
+            raise NotImplementedError
+        W, v = additive
+        key = memory.projected
+        from_query = functional.linear(query, W).to(key.dtype)
+        return additive_scores(
+            from_query, key, v.to(key.dtype), keys=memory.prepared, key_mask=memory.key_mask
+        )
 
 
 def _narrowed(memory: Memory, reached: Tensor) -> Memory:
@@ -182,7 +207,7 @@ def _narrowed(memory: Memory, reached: Tensor) -> Memory:
         key_mask=memory.key_mask,
         projected=clear(memory.projected, reached),
         owner=memory.owner,
-        prepared=None,  # a NaN among the keys would be in its centre: it is made anew
+        prepared=None,  # of other keys, and with another mask
     )
 
 

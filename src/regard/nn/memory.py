@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention.masks import from_lengths
 from regard.errors import ConventionError, explain
-from regard.kernels.pairs import PreparedKeys
+from regard.kernels.prepared import PreparedKeys
 from regard.nn.shapes import fit
 
 __all__ = ["Memory", "clear", "key_mask_of", "require_own"]
@@ -38,7 +38,7 @@ class Memory:
     """The module whose parameters projected the keys; no other accepts this memory."""
 
     prepared: PreparedKeys | None = field(default=None, repr=False)
-    """The projected keys once more, as the additive kernels want them."""
+    """The projected keys once more, made ready for additive kernels when these first ask."""
 
     def select(self, indices: Tensor) -> "Memory":
         """Return the memory of these examples, in this order, repeats allowed.

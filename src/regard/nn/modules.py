@@ -15,14 +15,11 @@ from torch.nn import functional
 
 from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, ShapeError, explain
-from regard.kernels.additive import additive_scores
-from regard.kernels.pairs import PreparedKeys, prepare_keys
-from regard.kernels.transforms import by_hand
 from regard.nn.attention import Attention
 from regard.nn.memory import Memory
 from regard.nn.shapes import positive
 
-__all__ = ["AdditiveAttention", "LuongAttention", "prepare_if_known"]
+__all__ = ["AdditiveAttention", "LuongAttention"]
 
 
 class AdditiveAttention(Attention):
@@ -116,14 +113,8 @@ class AdditiveAttention(Attention):
     def _project(self, key: Tensor) -> Tensor:
         return functional.linear(key, self.U_a)
 
-    def _prepared(self, projected: Tensor) -> PreparedKeys | None:
-        return prepare_if_known(projected)
-
-    def _scores(self, query: Tensor, memory: Memory) -> Tensor:
-        projected = memory.projected
-        from_query = functional.linear(query, self.W_a).to(projected.dtype)
-        v_a = self.v_a.to(projected.dtype)
-        return additive_scores(from_query, projected, v_a, keys=memory.prepared)
+    def _additive(self) -> tuple[Tensor, Tensor]:
+        return self.W_a, self.v_a
 
 
 class LuongAttention(Attention):
@@ -222,21 +213,13 @@ class LuongAttention(Attention):
         # W_c [s; h] = W_s s + W_h h, so the keys' half is projected once.
         return key if self.score == "dot" else functional.linear(key, self.W_c[:, self.d_s :])
 
-    def _prepared(self, projected: Tensor) -> PreparedKeys | None:
-        return prepare_if_known(projected) if self.score == "concat" else None
+    def _additive(self) -> tuple[Tensor, Tensor] | None:
+        return (self.W_c[:, : self.d_s], self.v_c) if self.score == "concat" else None
 
     def _scores(self, query: Tensor, memory: Memory) -> Tensor:
-        projected = memory.projected
-        if self.score != "concat":
-            return torch.matmul(query, projected.transpose(-1, -2))
-        from_query = functional.linear(query, self.W_c[:, : self.d_s]).to(projected.dtype)
-        v_c = self.v_c.to(projected.dtype)
-        return additive_scores(from_query, projected, v_c, keys=memory.prepared)
-
-
-def prepare_if_known(projected: Tensor) -> PreparedKeys | None:
-    """Make keys ready for the additive kernels where those take them, else return None."""
-    return prepare_keys(projected) if by_hand(projected.dtype) else None
+        if self.score == "concat":
+            return super()._scores(query, memory)
+        return torch.matmul(query, memory.projected.transpose(-1, -2))
 
 
 def _uniform(parameter: Tensor, bound: float) -> None:

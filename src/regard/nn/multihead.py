@@ -21,7 +21,6 @@ from regard.errors import ConventionError, ShapeError, explain
 from regard.kernels.additive import additive_scores
 from regard.nn.loading import require_loadable
 from regard.nn.memory import clear, key_mask_of
-from regard.nn.modules import prepare_if_known
 from regard.nn.normalize import normalize, require_normalizer
 from regard.nn.shapes import fit, positive
 
@@ -219,6 +218,7 @@ class MultiHeadAttention(nn.Module):
         value = key if value is None else value
         self._require_fit(query, key, value, mask)
         may = self._permitted(query, key, mask, key_lengths, causal)
+        reached = None
         if may is not None:
             # Cleared is what no head may use: a mask by head can leave it to another.
             anyone = may.any(1)
@@ -226,7 +226,7 @@ class MultiHeadAttention(nn.Module):
             reached = anyone.any(-2).expand(key.shape[:-1])
             key, value = clear(key, reached), clear(value, reached)
         q, k, v = (self._split(x) for x in self._projected(query, key, value))
-        weights = normalize(self.normalizer, self._scores(q, k), may)
+        weights = normalize(self.normalizer, self._scores(q, k, reached), may)
         kept = functional.dropout(weights, self.dropout, self.training)
         context = torch.matmul(kept.to(v.dtype), v)  # (batch, heads, T_dec, d_head)
         joined = self.out_proj(context.transpose(1, 2).flatten(2))
@@ -289,16 +289,16 @@ class MultiHeadAttention(nn.Module):
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.heads, self.d_head).transpose(1, 2)
 
-    def _scores(self, q: Tensor, k: Tensor) -> Tensor:
+    def _scores(self, q: Tensor, k: Tensor, key_mask: Tensor | None) -> Tensor:
         if self.score == "scaled_dot":
             q = q / sqrt(self.d_head)
         elif self.score == "general":
             k = _by_head(k, self.W)
         elif self.score in _WITH_D_ATTN:
-            return self._additive(q, k)
+            return self._additive(q, k, key_mask)
         return torch.matmul(q, k.transpose(-1, -2))
 
-    def _additive(self, q: Tensor, k: Tensor) -> Tensor:
+    def _additive(self, q: Tensor, k: Tensor, key_mask: Tensor | None) -> Tensor:
         if self.score == "additive":
             W_q, W_k, v = self.W_a, self.U_a, self.v_a
         else:
@@ -307,7 +307,7 @@ class MultiHeadAttention(nn.Module):
             v = self.v_c
         from_query, from_key = _by_head(q, W_q), _by_head(k, W_k)
         by_head = [
-            additive_scores(a, b, v[n].to(b.dtype), keys=prepare_if_known(b))
+            additive_scores(a, b, v[n].to(b.dtype), key_mask=key_mask)
             for n, (a, b) in enumerate(
                 zip(from_query.unbind(1), from_key.unbind(1), strict=True)
             )

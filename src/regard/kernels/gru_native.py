@@ -1,0 +1,205 @@
+"""The teacher-forced Bahdanau decoder with the native library's steps.
+
+As in :mod:`regard.kernels.gru_loop` the whole loop is one node of the autograd graph, and its
+equations are the same. A forward step is one product for query and state, one native call for
+scores, softmax and context, one product for the context, and one native call for the gates. A
+backward step computes the query's gradient alone; the gradients of keys and v wait, and come
+from one native call for all steps.
+"""
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels import native
+from regard.kernels.gru_recorded import LoopInputs, LoopOutputs, recorded_gradients
+from regard.kernels.prepared import PreparedKeys
+from regard.kernels.threads import threads_for
+
+__all__ = ["native_loop"]
+
+
+def native_loop(
+    inputs: LoopInputs, key_mask: Tensor | None, keys: PreparedKeys
+) -> LoopOutputs:
+    """Run the decoder over a whole sequence of known inputs, float32 on the CPU.
+
+    Parameters
+    ----------
+    inputs : LoopInputs
+    key_mask : (batch, T_enc), bool, or None
+        True = may attend.
+    keys : PreparedKeys
+        Made of ``inputs.key`` and `key_mask`.
+
+    Returns
+    -------
+    outputs : LoopOutputs
+        All three carry gradients.
+    """
+    return LoopOutputs(*_apply(key_mask, keys, *inputs))
+
+
+def _apply(*given: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return _NativeLoop.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
+
+
+class _NativeLoop(torch.autograd.Function):
+    """Arrays are step-major inside, so that a step's part is contiguous.
+
+    Q holds W_a s_{t-1} and the state's part of the gates side by side: one product gives both.
+    E holds the queries' factors, K which arithmetic each example took, G the gates r, z, n.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, key_mask: Tensor | None, keys: PreparedKeys, *given: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        _, value, gates, state, W_a, v_a, W_hh, b_hh, W_c = given
+        batch, T_enc, d_h = value.shape
+        T_dec = gates.shape[1]
+        d_attn, d_s = W_a.shape
+        make = value.new_empty
+        value, v_a = value.contiguous(), v_a.contiguous()
+        W_q, W_ct = torch.cat([W_a, W_hh]).t(), W_c.t()
+        b_q = torch.cat([b_hh.new_zeros(d_attn), b_hh])
+
+        S = make(T_dec + 1, batch, d_s)
+        S[0] = state
+        C, A = make(T_dec, batch, d_h), make(T_dec, batch, T_enc)
+        Q = make(T_dec, batch, d_attn + 3 * d_s)
+        E = make(T_dec, batch, keys.native.padded)
+        K = make(T_dec, batch, dtype=torch.uint8)
+        G, both = make(T_dec, batch, 3 * d_s), make(batch, 3 * d_s)
+        asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), d_h)
+        step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
+        stride = Q.stride(1)
+        from_input, from_state = both.data_ptr(), 4 * d_attn
+        steps = zip(
+            gates.unbind(1),
+            S[:-1].unbind(0),
+            Q.unbind(0),
+            C.unbind(0),
+            *map(_addresses, (S[:-1], S[1:], Q, C, A, E, K, G)),
+            strict=True,
+        )
+        for gate, before, q, c, at_before, at_after, at_q, at_c, at_a, at_e, at_k, at_g in steps:
+            torch.addmm(b_q, before, W_q, out=q)
+            native.call(
+                "regard_step_forward",
+                None,
+                *(step, at_q, stride, at_e, at_k, None, at_a, at_c, threads),
+            )
+            torch.addmm(gate, c, W_ct, out=both)
+            native.call(
+                "regard_gru_forward",
+                None,
+                *(from_input, at_q + from_state, stride, at_before, at_g, at_after),
+                *(batch, d_s),
+            )
+
+        ctx.save_for_backward(*given, key_mask, S, C, A, Q, E, K, G)
+        ctx.keys = keys
+        ctx.set_materialize_grads(False)
+        return S[1:].transpose(0, 1), C.transpose(0, 1), A.transpose(0, 1)
+
+    @staticmethod
+    def backward(
+        ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        *given, key_mask, S, C, A, Q, E, K, G = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            grads = (d_states, d_contexts, d_weights)
+            return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+        keys: PreparedKeys = ctx.keys
+        _, value, _, _, W_a, v_a, W_hh, _, W_c = given
+        T_dec, batch, T_enc = A.shape
+        d_attn, d_s = W_a.shape
+        make = value.new_empty
+        value, v_a = value.contiguous(), v_a.contiguous()
+        W_q = torch.cat([W_a, W_hh])
+
+        dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
+        dG, dQ, dA = make(G.shape), make(Q.shape), make(A.shape)
+        given_a = None if d_weights is None else d_weights.transpose(0, 1).contiguous()
+        given_s = None if d_states is None else d_states.unbind(1)
+        d_state, d_before = value.new_zeros(batch, d_s), make(batch, d_s)
+        asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
+        step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
+        stride, from_state = Q.stride(1), 4 * d_attn
+        at_d_state, at_d_before = d_state.data_ptr(), d_before.data_ptr()
+        at = [_addresses(each) for each in (S, Q, E, K, G, A, dG, dQ, dC, dA)]
+        given_at = [None] * T_dec if given_a is None else _addresses(given_a)
+        for t in reversed(range(T_dec)):
+            at_s, at_q, at_e, at_k, at_g, at_a, at_dg, at_dq, at_dc, at_da = (x[t] for x in at)
+            if given_s is not None:
+                d_state.add_(given_s[t])
+            native.call(
+                "regard_gru_backward",
+                None,
+                *(at_d_state, at_g, at_q + from_state, stride, at_s),
+                *(at_dg, at_dq + from_state, at_d_before, batch, d_s),
+            )
+            if d_contexts is None:
+                torch.mm(dG[t], W_c, out=dC[t])
+            else:
+                dC[t].addmm_(dG[t], W_c)
+            native.call(
+                "regard_step_backward",
+                None,
+                *(step, at_e, at_k, at_a, at_dc, given_at[t], T_enc),
+                *(at_da, at_dq, stride, threads),
+            )
+            torch.addmm(d_before, dQ[t], W_q, out=d_state)
+
+        flat_q, flat_g = dQ.view(-1, stride), dG.view(-1, 3 * d_s)
+        d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
+        d_key, d_v = _later(keys, key_mask, v_a, Q[..., :d_attn], dA)
+        return (
+            None,
+            None,
+            d_key,
+            torch.bmm(A.permute(1, 2, 0), dC.transpose(0, 1)),
+            dG.transpose(0, 1),
+            d_state,
+            d_W_q[:d_attn],
+            d_v,
+            d_W_q[d_attn:],
+            flat_q[:, d_attn:].sum(0),
+            flat_g.t() @ C.view(-1, C.shape[2]),
+        )
+
+
+def _later(
+    keys: PreparedKeys, key_mask: Tensor | None, v: Tensor, Q: Tensor, dA: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of keys and v from those of all scores, step-major."""
+    query, grad = Q.transpose(0, 1).contiguous(), dA.transpose(0, 1).contiguous()
+    mask = None if key_mask is None else key_mask.contiguous()
+    d_key, d_v = torch.empty_like(keys.key), torch.empty_like(v)
+    addresses = (
+        query.data_ptr(),
+        keys.key.data_ptr(),
+        v.data_ptr(),
+        None if mask is None else mask.data_ptr(),
+        grad.data_ptr(),
+        None,
+        d_key.data_ptr(),
+        d_v.data_ptr(),
+    )
+    batch, T_dec, d_attn = query.shape
+    native.backward(addresses, native.Sizes(batch, T_dec, keys.key.shape[1], d_attn))
+    return d_key, d_v
+
+
+def _addresses(array: Tensor) -> list[int]:
+    """Return the address of each part along the first axis."""
+    first, apart = array.data_ptr(), array.stride(0) * array.element_size()
+    return [first + t * apart for t in range(array.shape[0])]
+
+
+def _step_major(grad: Tensor) -> Tensor:
+    # A copy, because the loop adds to it and the caller's gradient is not ours to write to.
+    return grad.transpose(0, 1).clone(memory_format=torch.contiguous_format)
