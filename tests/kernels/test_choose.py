@@ -66,13 +66,37 @@ def test_asking_for_a_library_that_is_missing_is_an_error(monkeypatch, missing):
         ]
 
 
+def test_asking_for_triton_where_it_is_missing_is_an_error(monkeypatch):
+    monkeypatch.setenv(choose.VARIABLE, "triton")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for ask in (lambda: choose.additive_path(1, suits_native=True), regard.backend):
+        with pytest.raises(BackendError) as caught:
+            ask()
+        assert str(caught.value).splitlines() == [
+            "REGARD_KERNELS=triton, but Triton is not installed",
+            "  expected  the package that PyTorch's builds for CUDA bring",
+            "  got       no module named triton",
+        ]
+
+
+def test_with_triton_tensors_that_it_does_not_take_are_computed_in_blocks(monkeypatch):
+    pytest.importorskip("triton", reason="Triton is not installed")
+    monkeypatch.setenv(choose.VARIABLE, "triton")
+    assert regard.backend() == (
+        "additive scores: Triton for PyTorch's float32 on CUDA devices, in blocks for the rest "
+        "(REGARD_KERNELS=triton)"
+    )
+    given = _given()
+    torch.testing.assert_close(additive_scores(*given), _formula(*given), rtol=0, atol=2e-6)
+
+
 def test_a_value_that_the_variable_cannot_have_is_named(monkeypatch):
     monkeypatch.setenv(choose.VARIABLE, "fast")
     with pytest.raises(ConventionError) as caught:
         regard.backend()
     assert str(caught.value).splitlines() == [
         "the environment variable REGARD_KERNELS has no such value",
-        "  expected  off, blocks, compile or native, or not set",
+        "  expected  off, blocks, compile, triton or native, or not set",
         "  got       REGARD_KERNELS=fast",
     ]
 

@@ -66,7 +66,7 @@ def additive_scores(
     path = additive_path(
         query.numel() * key.shape[-2], suits_native=torch_op.takes(query, key, v)
     )
-    if path == "native":
+    if path == "native" or (path == "triton" and _triton_takes(query, key, v)):
         return torch_op.additive_scores(query, key, v, key_mask)
     if path == "plain" or not (query.numel() and key.numel()):
         return _plain(query, key, v)
@@ -89,6 +89,12 @@ def alias(given: Tensor) -> Tensor:
 
 def _apply(*given: Any) -> Tensor:
     return _AdditiveScores.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
+
+
+def _triton_takes(query: Tensor, key: Tensor, v: Tensor) -> bool:
+    from regard.kernels import triton_op  # noqa: PLC0415 - not everywhere installed
+
+    return triton_op.takes(query, key, v)
 
 
 def _plain(query: Tensor, key: Tensor, v: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ unset        for float32 on the CPU, the plain formula for little work and nativ
 ``blocks``   never native
 ``compile``  for PyTorch's float32 what its compiler makes, at the price of compiling at the
              first call; blocks for the rest. No second derivatives
+``triton``   for PyTorch's float32 on a CUDA device :mod:`regard.kernels.triton_op`; blocks for
+             the rest. Never chosen by itself, as it was never measured
 ``off``      the plain formula, as a reference to compare with
 ===========  ===============================================================================
 
@@ -19,6 +21,7 @@ The functions of :mod:`regard.attention` ask only from 10,000 pairs times featur
 for float32; the modules of :mod:`regard.nn` always do.
 """
 
+import importlib.util
 import os
 
 from regard.errors import BackendError, ConventionError, explain
@@ -28,7 +31,11 @@ __all__ = ["VARIABLE", "additive_path", "backend"]
 
 VARIABLE = "REGARD_KERNELS"
 
-_CHOICES = ("off", "blocks", "compile", "native")
+_CHOICES = ("off", "blocks", "compile", "triton", "native")
+_FOR_TORCH = {
+    "compile": "torch.compile for PyTorch's float32",
+    "triton": "Triton for PyTorch's float32 on CUDA devices",
+}
 # Pairs times features, measured. Below it, a call costs more than it saves.
 _WORTH_A_CALL = 10_000
 _NAMES = {
@@ -40,7 +47,7 @@ _NAMES = {
 
 
 def additive_path(work: int, *, suits_native: bool) -> str:
-    """Return "plain", "blocks", "compile" or "native" for one call.
+    """Return "plain", "blocks", "compile", "triton" or "native" for one call.
 
     Parameters
     ----------
@@ -54,7 +61,7 @@ def additive_path(work: int, *, suits_native: bool) -> str:
     ConventionError
         The environment variable has another value.
     BackendError
-        It asks for the native library, which is not available.
+        It asks for the native library or Triton, which is not available.
     """
     wish = _wish()
     if wish:
@@ -79,7 +86,7 @@ def backend() -> str:
     ConventionError
         The environment variable ``REGARD_KERNELS`` has a value it cannot have.
     BackendError
-        It asks for the native library, which is not available.
+        It asks for the native library or Triton, which is not available.
 
     Examples
     --------
@@ -95,9 +102,10 @@ def backend() -> str:
         _require_native()
     if wish == "blocks":
         return f"additive scores: in blocks{because}"
-    if wish == "compile":
-        what = "torch.compile for PyTorch's float32, in blocks for the rest"
-        return f"additive scores: {what}{because}"
+    if wish in _FOR_TORCH:
+        if wish == "triton":
+            _require_triton()
+        return f"additive scores: {_FOR_TORCH[wish]}, in blocks for the rest{because}"
     if not native.available():
         return f"additive scores: in blocks ({native.reason()})"
     least = "" if wish else f" from {_WORTH_A_CALL} pairs x features (else the plain formula)"
@@ -114,6 +122,8 @@ def _obeyed(wish: str, *, suits_native: bool) -> str:
     if wish == "native":
         _require_native()
         return "native" if suits_native else "blocks"
+    if wish == "triton":
+        _require_triton()
     return wish
 
 
@@ -138,5 +148,16 @@ def _require_native() -> None:
                 expected="the library that the package's build compiles",
                 got=native.reason() or "none",
                 help="`python -m regard.kernels.compile` builds it where a C++ compiler is",
+            )
+        )
+
+
+def _require_triton() -> None:
+    if importlib.util.find_spec("triton") is None:
+        raise BackendError(
+            explain(
+                f"{VARIABLE}=triton, but Triton is not installed",
+                expected="the package that PyTorch's builds for CUDA bring",
+                got="no module named triton",
             )
         )
