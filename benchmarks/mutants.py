@@ -81,12 +81,12 @@ MUTANTS = [
     Mutant(
         _S,
         "W_a and U_a swapped",
-        "xp.matmul(query, xp.matrix_transpose(W_a))",
-        "xp.matmul(query, xp.matrix_transpose(U_a))",
+        "query @ xp.matrix_transpose(W_a)",
+        "query @ xp.matrix_transpose(U_a)",
     ),
     Mutant(_S, "keys subtracted from queries", "axis=-2) + xp.expand", "axis=-2) - xp.expand"),
-    Mutant(_S, "W of general transposed", "xp.matmul(query, W)", "xp.matmul(query, W.T)"),
-    Mutant(_S, "W of general left out", "xp.matmul(xp.matmul(query, W), ", "xp.matmul(query, "),
+    Mutant(_S, "W of general transposed", "(query @ W)", "(query @ W.T)"),
+    Mutant(_S, "W of general left out", "(query @ W) @ ", "query @ "),
     Mutant(_S, "scale dropped", "query * (1.0 / math.sqrt(query.shape[-1]))", "query"),
     Mutant(_S, "scaled by d, not its root", "math.sqrt(query.shape[-1])", "query.shape[-1]"),
     Mutant(

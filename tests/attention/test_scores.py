@@ -41,6 +41,25 @@ def test_general_with_the_identity_is_dot(xp, rng):
     np.testing.assert_allclose(xp.numpy(general), xp.numpy(dot), rtol=0, atol=1e-12)
 
 
+def test_general_projects_the_query_and_never_the_keys():
+    torch = pytest.importorskip("torch")
+
+    class Largest(torch.utils._python_dispatch.TorchDispatchMode):
+        numel = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            # Views are no work: only what is a product's result counts.
+            if "mm" in str(func):
+                self.numel = max(self.numel, out.numel())
+            return out
+
+    query, key, W = torch.ones(1, 3, 5), torch.ones(1, 101, 7), torch.ones(5, 7)
+    with Largest() as largest:
+        scores.general(query, key, W=W)
+    assert largest.numel == 3 * 101  # the scores; projected keys would be 5 * 101
+
+
 def test_an_additive_score_never_exceeds_the_sum_of_the_absolute_weights(xp, rng):
     query, key, _, params = case("additive", rng)
     got = scores.additive(xp.array(1e6 * query), xp.array(key), **_arrays(xp, params))

@@ -95,8 +95,8 @@ def additive(
     array([[0.912, 0.938, 0.988]])
     """
     xp = namespace(query)
-    from_query = xp.matmul(query, xp.matrix_transpose(W_a))  # (*batch, T_dec, d_attn)
-    from_key = xp.matmul(key, xp.matrix_transpose(U_a))  # (*batch, T_enc, d_attn)
+    from_query = query @ xp.matrix_transpose(W_a)  # (*batch, T_dec, d_attn)
+    from_key = key @ xp.matrix_transpose(U_a)  # (*batch, T_enc, d_attn)
     return _compare(from_query, from_key, v_a)
 
 
@@ -139,7 +139,7 @@ def dot(
     array([[0.94, 0.52, 0.24]])
     """
     xp = namespace(query)
-    return xp.matmul(query, xp.matrix_transpose(key))
+    return query @ xp.matrix_transpose(key)
 
 
 @checked
@@ -184,7 +184,7 @@ def general(
     """
     xp = namespace(query)
     # (s W) h, not s (W h): the query side is the shorter one when decoding step by step.
-    return xp.matmul(xp.matmul(query, W), xp.matrix_transpose(key))
+    return (query @ W) @ xp.matrix_transpose(key)
 
 
 @checked
@@ -232,8 +232,8 @@ def concat(
     """
     xp = namespace(query)
     d_s = query.shape[-1]
-    from_query = xp.matmul(query, xp.matrix_transpose(W_c[:, :d_s]))  # (*batch, T_dec, d_attn)
-    from_key = xp.matmul(key, xp.matrix_transpose(W_c[:, d_s:]))  # (*batch, T_enc, d_attn)
+    from_query = query @ xp.matrix_transpose(W_c[:, :d_s])  # (*batch, T_dec, d_attn)
+    from_key = key @ xp.matrix_transpose(W_c[:, d_s:])  # (*batch, T_enc, d_attn)
     return _compare(from_query, from_key, v_c)
 
 
@@ -268,7 +268,7 @@ def scaled_dot(
     """
     xp = namespace(query)
     # Scaling the query touches T_dec * d numbers, scaling the scores T_dec * T_enc.
-    return xp.matmul(query * (1.0 / math.sqrt(query.shape[-1])), xp.matrix_transpose(key))
+    return (query * (1.0 / math.sqrt(query.shape[-1]))) @ xp.matrix_transpose(key)
 
 
 SCORES: dict[str, Callable[..., Array]] = {
@@ -362,7 +362,7 @@ def _compare(from_query: Array, from_key: Array, v: Array) -> Array:
     xp = namespace(from_query)
     # Every query meets every key: the two new axes are what makes the pairs.
     pairs = xp.expand_dims(from_query, axis=-2) + xp.expand_dims(from_key, axis=-3)
-    return xp.matmul(xp.tanh(pairs), v)  # (*batch, T_dec, T_enc): v collapses d_attn
+    return xp.tanh(pairs) @ v  # (*batch, T_dec, T_enc): v collapses d_attn
 
 
 def _names(names: Any) -> str:
