@@ -8,83 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_regimes import BATCH, REGIMES, T_ENC, TINY, arrays_of, in_float64, normal
 
 from regard.errors import BackendError, ConventionError, MaskError, ShapeError
 from regard.kernels import native
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.reason()))
 
-BATCH, T_DEC, T_ENC, D_ATTN = 2, 7, 19, 53
-TINY = 2e-45  # a result that is itself subnormal is rounded by this much
 VARIANTS = native.variants()
-
-
-def _exact(query, key, v, grad):
-    """Scores and gradients in float64, and what saturates nowhere as a scale for gradients."""
-    query, key, v, grad = (np.asarray(each, np.float64) for each in (query, key, v, grad))
-    pairs = query[..., :, None, :] + key[..., None, :, :]
-    tangent = np.tanh(pairs)
-    # 1 - tanh^2 would cancel where the tangent is near 1.
-    slope = 1 / np.cosh(np.clip(pairs, -300, 300)) ** 2 * v * grad[..., None]
-    d_v = (grad[..., None] * tangent).reshape(-1, v.size).sum(0)
-    return tangent @ v, (slope.sum(-2), slope.sum(-3), d_v)
-
-
-def _normal(rng, *shape, scale=1.0):
-    return (scale * rng.standard_normal(shape)).astype(np.float32)
-
-
-def _regime(name, rng):
-    query, key = _normal(rng, BATCH, T_DEC, D_ATTN), _normal(rng, BATCH, T_ENC, D_ATTN)
-    v, grad = _normal(rng, D_ATTN), _normal(rng, BATCH, T_DEC, T_ENC)
-    far = np.float32(20) * _normal(rng, D_ATTN)
-    f = np.float32
-    if name.startswith("normal "):
-        query, key = query * f(name.split()[1]), key * f(name.split()[1])
-    elif name.startswith("opposite offsets "):
-        query, key = query - f(name.split()[2]), key + f(name.split()[2])
-    elif name == "an offset a feature":
-        query, key = query - far, key + far
-    elif name == "one hot key":
-        key[:, 3] += 100
-    elif name == "one hot query":
-        query[:, 3] += 100
-    elif name == "zeros":
-        query, key = 0 * query, 0 * key
-    elif name == "differences of 1e-4":
-        query, key = query[:, :1] + f(1e-4) * query, key[:, :1] + f(1e-4) * key
-    elif name == "denormal sums":
-        query, key = query * f(1e-40), key * f(1e-40)
-    elif name == "denormal weights":
-        v = v * f(1e-40)
-    elif name == "huge weights":
-        v = v * f(1e36)
-    elif name == "weights of every size":
-        v = v * (10 ** rng.uniform(-30, 0, D_ATTN)).astype(f)
-    elif name == "half the weights zero":
-        v[::2] = 0
-    elif name == "at the edge of factoring":
-        key[:, 0, :], key[:, 1, :], query[:, 0, :], query[:, 1, :] = 15.4, -15.4, 15.4, -15.4
-    else:
-        assert name == "narrow beside wide", name
-        query[..., ::3], key[..., ::3] = 30 * query[..., ::3], f(0.01) * key[..., ::3]
-    return query, key, v, grad
-
-
-REGIMES = [
-    *(f"normal {scale}" for scale in ("1e-30", "1e-4", "0.03", "0.1", "1", "3", "10", "1e30")),
-    *(f"opposite offsets {offset}" for offset in ("60", "100", "-100")),
-    *("an offset a feature", "one hot key", "one hot query", "zeros", "differences of 1e-4"),
-    *("denormal sums", "denormal weights", "huge weights", "weights of every size"),
-    *("half the weights zero", "at the edge of factoring", "narrow beside wide"),
-]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_scores_and_gradients_are_right_in_every_regime(regime, variant, rng):
-    *given_, grad = _regime(regime, rng)
-    expected, gradients = _exact(*given_, grad)
+def test_scores_and_gradients_are_right_in_everyarrays_of(regime, variant, rng):
+    *given_, grad = arrays_of(regime, rng)
+    expected, gradients = in_float64(*given_, grad)
     scores = native.additive_scores(*given_, variant=variant)
     bound = 1e-7 * np.abs(given_[2].astype(np.float64)).sum()
     np.testing.assert_allclose(scores, expected, rtol=0, atol=bound + TINY)
@@ -111,9 +49,9 @@ def test_features_of_any_magnitude_give_finite_and_right_results(
     rng = np.random.default_rng(seed)
     d_attn = len(magnitudes)
     scale = (10.0 ** np.array(magnitudes)).astype(np.float32)
-    query, key = (_normal(rng, size, d_attn) * scale for size in sizes)
-    v, grad = _normal(rng, d_attn), _normal(rng, *sizes)
-    expected, gradients = _exact(query, key, v, grad)
+    query, key = (normal(rng, size, d_attn) * scale for size in sizes)
+    v, grad = normal(rng, d_attn), normal(rng, *sizes)
+    expected, gradients = in_float64(query, key, v, grad)
     scores = native.additive_scores(query, key, v, variant=variant)
     found = native.additive_gradients(query, key, v, grad, variant=variant)
     assert all(np.isfinite(each).all() for each in (scores, *found))
@@ -131,9 +69,9 @@ def test_features_of_any_magnitude_give_finite_and_right_results(
 @pytest.mark.parametrize("d_attn", [1, 7, 8, 16, 31, 32, 33, 67])
 @pytest.mark.parametrize(("T_dec", "T_enc"), [(1, 1), (1, 5), (3, 2), (4, 4), (9, 131)])
 def test_every_remainder_of_tiles_and_blocks_is_right(d_attn, T_dec, T_enc, variant, rng):
-    query, key = _normal(rng, 3, T_dec, d_attn), _normal(rng, 3, T_enc, d_attn)
-    v, grad = _normal(rng, d_attn), _normal(rng, 3, T_dec, T_enc)
-    expected, gradients = _exact(query, key, v, grad)
+    query, key = normal(rng, 3, T_dec, d_attn), normal(rng, 3, T_enc, d_attn)
+    v, grad = normal(rng, d_attn), normal(rng, 3, T_dec, T_enc)
+    expected, gradients = in_float64(query, key, v, grad)
     scores = native.additive_scores(query, key, v, variant=variant)
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1.5e-7 * np.abs(v).sum())
     found = native.additive_gradients(query, key, v, grad, variant=variant)
@@ -155,7 +93,7 @@ def _mask(kind):
 @pytest.mark.parametrize("kind", ["lengths", "holes", "an example without keys"])
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 1e30])
 def test_forbidden_keys_are_never_read_and_get_nothing(kind, poison, rng):
-    query, key, v, grad = _regime("normal 1", rng)
+    query, key, v, grad = arrays_of("normal 1", rng)
     mask = _mask(kind)
     allowed = [(query[b : b + 1], key[b : b + 1, mask[b]]) for b in range(BATCH)]
     alone = [native.additive_scores(q, k, v) for q, k in allowed]
@@ -179,7 +117,7 @@ def test_forbidden_keys_are_never_read_and_get_nothing(kind, poison, rng):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", ["query", "key", "v"])
 def test_nan_and_infinity_give_what_the_formula_gives(bad, where, rng):
-    query, key, v, _ = _regime("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     arrays = {"query": query, "key": key, "v": v}
     arrays[where][..., 5] = np.where(rng.random(arrays[where][..., 5].shape) < 0.5, bad, 1.0)
     with np.errstate(invalid="ignore"):
@@ -189,7 +127,7 @@ def test_nan_and_infinity_give_what_the_formula_gives(bad, where, rng):
 
 
 def test_an_example_does_not_depend_on_the_others_in_its_batch(rng):
-    query, key, v, _ = _regime("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     before = native.additive_scores(query, key, v)[0].copy()
     key[1], query[1] = np.nan, 1e30
     assert np.array_equal(native.additive_scores(query, key, v)[0], before)
@@ -208,7 +146,7 @@ def test_an_empty_axis_is_no_trouble(sizes):
 
 
 def test_strides_and_leading_axes_do_not_matter(rng):
-    query, key, v, _ = _regime("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     plain = native.additive_scores(query, key, v)
     turned = [np.asfortranarray(each) for each in (query, key)]
     assert np.array_equal(native.additive_scores(*turned, np.repeat(v, 2)[::2]), plain)
@@ -248,7 +186,7 @@ def test_a_child_process_computes_the_same(way, tmp_path):
 
 
 def test_what_the_kernel_does_not_take_is_refused_by_name(rng):
-    query, key, v, _ = _regime("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     with pytest.raises(BackendError, match="float32"):
         native.additive_scores(*(each.astype(np.float64) for each in (query, key, v)))
     with pytest.raises(ShapeError, match="d_attn"):
@@ -260,7 +198,7 @@ def test_what_the_kernel_does_not_take_is_refused_by_name(rng):
 
 
 def test_inputs_are_not_written_to(rng):
-    *given_, grad = _regime("normal 1", rng)
+    *given_, grad = arrays_of("normal 1", rng)
     copies = [each.copy() for each in (*given_, grad)]
     native.additive_scores(*given_)
     native.additive_gradients(*given_, grad)

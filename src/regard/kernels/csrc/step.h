@@ -257,7 +257,8 @@ int step_forward(const Step* step, const float* query, int64_t query_stride, flo
   }) ? 0 : 1;
 }
 
-// Sum d_scores (1 - h^2) over keys for N pairs of vectors of features, times v.
+// Sum d_scores (1 - h^2) over keys for N pairs of vectors of features, times v. A softmax makes
+// the sum of d_scores 0: where h is small, what is left is -d_scores h^2, which does not cancel.
 template <Kind kind, int N>
 INLINE void query_columns(const Rows& keys, const StepWeights& w, const float* e,
                           const float* d_scores, int64_t c, float* out) {
@@ -279,8 +280,9 @@ INLINE void query_columns(const Rows& keys, const StepWeights& w, const float* e
         by2[i] += m2 - m2 * r2;
       } else {
         V h = tangent_of<kind>(e1[i] + f1), h2 = tangent_of<kind>(e2[i] + f2);
-        by[i] += s - s * h * h;
-        by2[i] += s - s * h2 * h2;
+        const V none = kind == SMALL ? V{} : s;
+        by[i] += none - s * h * h;
+        by2[i] += none - s * h2 * h2;
       }
     }
   }
