@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -84,3 +87,16 @@ def test_a_mask_that_does_not_fit_is_named(key):
         prepare(key, torch.ones(BATCH, T_ENC + 1, dtype=torch.bool))
     with pytest.raises(MaskError, match="key_mask"):
         prepare(key, torch.ones(BATCH, T_ENC))
+
+
+@needs_library
+@pytest.mark.parametrize("remade", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_holds_its_own_keys_and_makes_its_own_of_them(key, calls, remade):
+    keys = PreparedKeys(key, torch.ones(BATCH, T_ENC, dtype=torch.bool))
+    assert keys.native is not None
+    other = remade(keys)
+    assert torch.equal(other.key, keys.key)
+    assert torch.equal(other.key_mask, keys.key_mask)
+    assert other.key.data_ptr() != keys.key.data_ptr()
+    assert other.native is not keys.native
+    assert calls == ["regard_prepare"] * 2
