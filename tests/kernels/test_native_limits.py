@@ -1,4 +1,4 @@
-"""The native library where a machine is unusual: huge arrays, little memory, no place to write."""
+"""The native library where a machine is unusual: huge arrays, no memory, nowhere to write."""
 
 import subprocess
 import sys
