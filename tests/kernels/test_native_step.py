@@ -97,7 +97,7 @@ def test_gradients_by_scores_and_query_are_right_in_every_regime(regime, variant
         # what they are sums of.
         reach = np.abs(d_scores).sum(-1).max() * np.abs(v).max()
         error = np.abs(mine - exact).max()
-        assert error <= 1e-6 * np.abs(exact).max() + 1e-7 * reach + 20 * TINY, error
+        assert error <= 1e-6 * np.abs(exact).max() + 2e-7 * reach + 20 * TINY, error
 
 
 @settings(max_examples=60, deadline=None)
@@ -125,7 +125,7 @@ def test_features_of_any_magnitude_give_finite_and_right_results(
     assert np.isfinite(d_scores).all()
     assert np.isfinite(mine).all()
     reach = np.abs(d_scores).sum() * np.abs(v).max()
-    assert np.abs(mine - exact).max() <= 1e-6 * np.abs(exact).max() + 1e-7 * reach
+    assert np.abs(mine - exact).max() <= 1e-6 * np.abs(exact).max() + 2e-7 * reach
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
