@@ -4,6 +4,12 @@ Forward, loss and backward, one thread, CPU time, the two interleaved in one run
 tutorial's loop projects all keys at every step and applies the output layer at every step; it
 computes the same numbers, which is checked before anything is timed.
 
+Then one decoding step without gradients, keys prepared: eager PyTorch's tanh, softmax and
+product beside :func:`regard.kernels.steps.attend`. Both read all keys and values once, so the
+third column is what this machine takes to read as many bytes and do nothing with them. Eager's
+time is half page faults with the default allocator; run with ``MALLOC_MMAP_MAX_=0
+MALLOC_TRIM_THRESHOLD_=20000000000 MALLOC_TOP_PAD_=268435456`` as well.
+
     python benchmarks/decoder.py [--repeats 7] [--json FILE]
 """
 
@@ -18,6 +24,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import regard
+from regard.kernels.prepared import prepare
+from regard.kernels.steps import attend
 from regard.nn import BahdanauDecoder
 
 VOCAB = 1000
@@ -28,6 +37,11 @@ SIZES = [  # batch, T_dec = T_enc, d_s = d_h, d_attn
     (64, 20, 256, 256),
     (64, 50, 256, 256),
     (64, 100, 256, 256),
+]
+STEP_SIZES = [  # batch, T_enc, d_attn = d_v
+    (1, 50, 256),
+    (64, 50, 256),
+    (64, 50, 512),
 ]
 
 
@@ -89,8 +103,40 @@ def measure(batch: int, T: int, d: int, d_attn: int, repeats: int) -> dict[str, 
     }
 
 
+def measure_step(batch: int, T: int, d: int, repeats: int) -> dict[str, float]:
+    """Time one decoding step, and the mere reading of what it reads."""
+    torch.manual_seed(0)
+    query, key, v = torch.randn(batch, 1, d), torch.randn(batch, T, d), torch.randn(d) / d**0.5
+    value, keys = torch.randn(batch, T, d), prepare(key)
+
+    def eager() -> Tensor:
+        weights = torch.softmax(torch.tanh(query + key) @ v, dim=-1)
+        return torch.bmm(weights.unsqueeze(1), value)
+
+    # One read each: a product with a vector is as fast as memory.
+    ones, flat = torch.ones(d), [each.view(-1, d) for each in (key, value)]
+    runs: dict[str, Callable[[], object]] = {
+        "eager": eager,
+        "regard": lambda: attend(query, keys, v, value),
+        "reading": lambda: [torch.mv(each, ones) for each in flat],
+    }
+    with torch.inference_mode():
+        error = float((eager() - attend(query, keys, v, value).context).abs().max())
+        assert error < 1e-4, f"the two differ by {error}"
+        times: dict[str, list[float]] = {name: [] for name in runs}
+        for turn in range(10 * repeats + 1):
+            for name, run in runs.items():
+                began = time.process_time()
+                run()
+                if turn:
+                    times[name].append(time.process_time() - began)
+    medians = {f"{name}_us": 1e6 * statistics.median(spent) for name, spent in times.items()}
+    ratio = medians["eager_us"] / medians["regard_us"]
+    return {"batch": batch, "T": T, "d": d, **medians, "ratio": ratio}
+
+
 def main() -> None:
-    """Measure all sizes and print a table."""
+    """Measure all sizes and print two tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", type=Path)
@@ -103,8 +149,21 @@ def main() -> None:
             f"{row['batch']:>5} {row['T']:>4} {row['d']:>4} {row['d_attn']:>6} "
             f"{row['tutorial_ms']:>12.1f} {row['regard_ms']:>10.1f} {row['ratio']:>5.1f}"
         )
+    steps = [measure_step(*size, options.repeats) for size in STEP_SIZES]
+    print("\nbatch    T    d  eager us  regard us  reading us ratio")
+    for row in steps:
+        print(
+            f"{row['batch']:>5} {row['T']:>4} {row['d']:>4} {row['eager_us']:>9.0f} "
+            f"{row['regard_us']:>10.0f} {row['reading_us']:>11.0f} {row['ratio']:>5.1f}"
+        )
     if options.json:
-        report = {"torch": torch.__version__, "threads": 1, "rows": rows}
+        report = {
+            "torch": torch.__version__,
+            "threads": 1,
+            "backend": regard.backend(),
+            "rows": rows,
+            "steps": steps,
+        }
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 

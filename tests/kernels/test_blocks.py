@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-from additive_regimes import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_regimes import (
     BATCH,
     D_ATTN,
     REGIMES,
     T_DEC,
     T_ENC,
     TINY,
-    exact_results,
+    arrays_of,
+    in_float64,
     normal,
-    regime_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from regard.kernels import block_gradients, blocks
 from regard.kernels.block_gradients import additive_gradients
@@ -45,8 +45,8 @@ def _torch(function, *arrays):
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("regime", REGIMES)
 def test_scores_are_right_in_every_regime(regime, library, group, rng):
-    *given_, grad = regime_of(regime, rng)
-    expected, _ = exact_results(*given_, grad)
+    *given_, grad = arrays_of(regime, rng)
+    expected, _ = in_float64(*given_, grad)
     if library == "torch":
         scores = _torch(blocks.additive_scores, *given_)
     else:
@@ -60,8 +60,8 @@ def test_scores_are_right_in_every_regime(regime, library, group, rng):
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("regime", REGIMES)
 def test_gradients_are_right_in_every_regime(regime, library, rng):
-    *given_, grad = regime_of(regime, rng)
-    _, expected = exact_results(*given_, grad)
+    *given_, grad = arrays_of(regime, rng)
+    _, expected = in_float64(*given_, grad)
     if library == "torch":
         found = _torch(additive_gradients, *given_, grad)
     else:
@@ -80,7 +80,7 @@ def test_gradients_are_right_in_every_regime(regime, library, rng):
 def test_every_remainder_of_groups_and_blocks_is_right(T_dec, T_enc, d_attn, group, block, rng):
     query, key = normal(rng, 3, T_dec, d_attn), normal(rng, 3, T_enc, d_attn)
     v, grad = normal(rng, d_attn), normal(rng, 3, T_dec, T_enc)
-    expected, gradients = exact_results(query, key, v, grad)
+    expected, gradients = in_float64(query, key, v, grad)
     scores = blocks.additive_scores(query, key, v)
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1.5e-7 * np.abs(v).sum())
     for mine, right in zip(additive_gradients(query, key, v, grad), gradients, strict=True):
@@ -98,7 +98,7 @@ def test_features_of_any_magnitude_give_finite_and_right_results(magnitudes, siz
     scale = (10.0 ** np.array(magnitudes)).astype(np.float32)
     query, key = (normal(rng, size, scale.size) * scale for size in sizes)
     v, grad = np.sign(normal(rng, scale.size)), normal(rng, *sizes)
-    expected, gradients = exact_results(query, key, v, grad)
+    expected, gradients = in_float64(query, key, v, grad)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "_WORTH", ((4, 0.0),))
         scores = blocks.additive_scores(query, key, v)
@@ -113,7 +113,7 @@ def test_features_of_any_magnitude_give_finite_and_right_results(magnitudes, siz
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", ["query", "key", "v"])
 def test_nan_and_infinity_give_what_the_formula_gives(bad, where, group, rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     arrays = {"query": query, "key": key, "v": v}
     arrays[where][..., 5] = np.where(rng.random(arrays[where][..., 5].shape) < 0.5, bad, 1.0)
     with np.errstate(invalid="ignore"):
@@ -123,7 +123,7 @@ def test_nan_and_infinity_give_what_the_formula_gives(bad, where, group, rng):
 
 
 def test_an_example_does_not_depend_on_the_others_in_its_batch(group, rng):
-    query, key, v, grad = regime_of("normal 1", rng)
+    query, key, v, grad = arrays_of("normal 1", rng)
     before = blocks.additive_scores(query, key, v)[0].copy()
     slopes = [each[0].copy() for each in additive_gradients(query, key, v, grad)[:2]]
     key[1], query[1] = np.nan, 1e30
@@ -136,20 +136,20 @@ def test_an_example_does_not_depend_on_the_others_in_its_batch(group, rng):
 
 def test_the_regimes_meet_every_size_of_group(rng):
     # Else the tests above would say nothing of one of them.
-    looked = [survey(*regime_of(name, rng)[:2]) for name in ("normal 1", "normal 3", "zeros")]
+    looked = [survey(*arrays_of(name, rng)[:2]) for name in ("normal 1", "normal 3", "zeros")]
     assert [each.groups[0] for each in looked] == [4, 2, 0]
     assert [each.squares[0] for each in looked] == [True, True, False]
 
 
 def test_strides_leading_axes_and_other_types_do_not_matter(group, rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     plain = blocks.additive_scores(query, key, v)
     turned = [np.asfortranarray(each) for each in (query, key)]
     assert np.array_equal(blocks.additive_scores(*turned, np.repeat(v, 2)[::2]), plain)
     assert np.array_equal(blocks.additive_scores(query[:, None], key[:, None], v)[:, 0], plain)
     assert np.array_equal(blocks.additive_scores(query[0], key[0], v), plain[0])
     double = [each.astype(np.float64) for each in (query, key, v)]
-    expected, _ = exact_results(*double, np.zeros_like(plain))
+    expected, _ = in_float64(*double, np.zeros_like(plain))
     found = blocks.additive_scores(*double)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
@@ -170,7 +170,7 @@ def test_an_empty_axis_is_no_trouble(sizes, group):
 
 
 def test_inputs_are_not_written_to(group, rng):
-    *given_, grad = regime_of("normal 1", rng)
+    *given_, grad = arrays_of("normal 1", rng)
     copies = [each.copy() for each in (*given_, grad)]
     blocks.additive_scores(*given_)
     additive_gradients(*given_, grad)
@@ -178,8 +178,8 @@ def test_inputs_are_not_written_to(group, rng):
 
 
 def test_every_library_computes_the_same_in_groups(xp, group, rng):
-    *given_, grad = regime_of("normal 1", rng)
-    expected, _ = exact_results(*given_, grad)
+    *given_, grad = arrays_of("normal 1", rng)
+    expected, _ = in_float64(*given_, grad)
     found = xp.numpy(blocks.additive_scores(*(xp.array(each) for each in given_)))
     assert found.shape == (BATCH, T_DEC, T_ENC)
     assert found.dtype == np.float32

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from additive_regimes import REGIMES, exact_results, regime_of
+from kernel_regimes import REGIMES, arrays_of, in_float64
 
 from regard.kernels import choose, fused
 from regard.kernels.additive import additive_scores
@@ -31,8 +31,8 @@ def traced():
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_scores_and_gradients_are_right_in_every_regime(regime, rng, traced):
-    *given, grad = (torch.from_numpy(each) for each in regime_of(regime, rng))
-    expected, gradients = exact_results(*given, grad)
+    *given, grad = (torch.from_numpy(each) for each in arrays_of(regime, rng))
+    expected, gradients = in_float64(*given, grad)
     inputs = [each.requires_grad_() for each in given]
     scores = traced(*inputs)
     total = float(given[2].detach().double().abs().sum())

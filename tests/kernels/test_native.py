@@ -6,17 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from additive_regimes import (
-    BATCH,
-    REGIMES,
-    T_ENC,
-    TINY,
-    exact_results,
-    normal,
-    regime_of,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_regimes import BATCH, REGIMES, T_ENC, TINY, arrays_of, in_float64, normal
 
 from regard.errors import BackendError, ConventionError, MaskError, ShapeError
 from regard.kernels import native
@@ -28,9 +20,9 @@ VARIANTS = native.variants()
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_scores_and_gradients_are_right_in_every_regime(regime, variant, rng):
-    *given_, grad = regime_of(regime, rng)
-    expected, gradients = exact_results(*given_, grad)
+def test_scores_and_gradients_are_right_in_everyarrays_of(regime, variant, rng):
+    *given_, grad = arrays_of(regime, rng)
+    expected, gradients = in_float64(*given_, grad)
     scores = native.additive_scores(*given_, variant=variant)
     bound = 1e-7 * np.abs(given_[2].astype(np.float64)).sum()
     np.testing.assert_allclose(scores, expected, rtol=0, atol=bound + TINY)
@@ -59,7 +51,7 @@ def test_features_of_any_magnitude_give_finite_and_right_results(
     scale = (10.0 ** np.array(magnitudes)).astype(np.float32)
     query, key = (normal(rng, size, d_attn) * scale for size in sizes)
     v, grad = normal(rng, d_attn), normal(rng, *sizes)
-    expected, gradients = exact_results(query, key, v, grad)
+    expected, gradients = in_float64(query, key, v, grad)
     scores = native.additive_scores(query, key, v, variant=variant)
     found = native.additive_gradients(query, key, v, grad, variant=variant)
     assert all(np.isfinite(each).all() for each in (scores, *found))
@@ -79,7 +71,7 @@ def test_features_of_any_magnitude_give_finite_and_right_results(
 def test_every_remainder_of_tiles_and_blocks_is_right(d_attn, T_dec, T_enc, variant, rng):
     query, key = normal(rng, 3, T_dec, d_attn), normal(rng, 3, T_enc, d_attn)
     v, grad = normal(rng, d_attn), normal(rng, 3, T_dec, T_enc)
-    expected, gradients = exact_results(query, key, v, grad)
+    expected, gradients = in_float64(query, key, v, grad)
     scores = native.additive_scores(query, key, v, variant=variant)
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1.5e-7 * np.abs(v).sum())
     found = native.additive_gradients(query, key, v, grad, variant=variant)
@@ -101,7 +93,7 @@ def _mask(kind):
 @pytest.mark.parametrize("kind", ["lengths", "holes", "an example without keys"])
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 1e30])
 def test_forbidden_keys_are_never_read_and_get_nothing(kind, poison, rng):
-    query, key, v, grad = regime_of("normal 1", rng)
+    query, key, v, grad = arrays_of("normal 1", rng)
     mask = _mask(kind)
     allowed = [(query[b : b + 1], key[b : b + 1, mask[b]]) for b in range(BATCH)]
     alone = [native.additive_scores(q, k, v) for q, k in allowed]
@@ -125,7 +117,7 @@ def test_forbidden_keys_are_never_read_and_get_nothing(kind, poison, rng):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", ["query", "key", "v"])
 def test_nan_and_infinity_give_what_the_formula_gives(bad, where, rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     arrays = {"query": query, "key": key, "v": v}
     arrays[where][..., 5] = np.where(rng.random(arrays[where][..., 5].shape) < 0.5, bad, 1.0)
     with np.errstate(invalid="ignore"):
@@ -135,7 +127,7 @@ def test_nan_and_infinity_give_what_the_formula_gives(bad, where, rng):
 
 
 def test_an_example_does_not_depend_on_the_others_in_its_batch(rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     before = native.additive_scores(query, key, v)[0].copy()
     key[1], query[1] = np.nan, 1e30
     assert np.array_equal(native.additive_scores(query, key, v)[0], before)
@@ -154,7 +146,7 @@ def test_an_empty_axis_is_no_trouble(sizes):
 
 
 def test_strides_and_leading_axes_do_not_matter(rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     plain = native.additive_scores(query, key, v)
     turned = [np.asfortranarray(each) for each in (query, key)]
     assert np.array_equal(native.additive_scores(*turned, np.repeat(v, 2)[::2]), plain)
@@ -194,7 +186,7 @@ def test_a_child_process_computes_the_same(way, tmp_path):
 
 
 def test_what_the_kernel_does_not_take_is_refused_by_name(rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     with pytest.raises(BackendError, match="float32"):
         native.additive_scores(*(each.astype(np.float64) for each in (query, key, v)))
     with pytest.raises(ShapeError, match="d_attn"):
@@ -206,7 +198,7 @@ def test_what_the_kernel_does_not_take_is_refused_by_name(rng):
 
 
 def test_inputs_are_not_written_to(rng):
-    *given_, grad = regime_of("normal 1", rng)
+    *given_, grad = arrays_of("normal 1", rng)
     copies = [each.copy() for each in (*given_, grad)]
     native.additive_scores(*given_)
     native.additive_gradients(*given_, grad)

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from additive_regimes import BATCH, D_ATTN, REGIMES, T_DEC, T_ENC, exact_results, regime_of
+from kernel_regimes import BATCH, D_ATTN, REGIMES, T_DEC, T_ENC, arrays_of, in_float64
 
 # Read when a kernel is made, Triton's own among them, which is when its module is imported.
 os.environ["TRITON_INTERPRET"] = "1"
@@ -23,8 +23,8 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_scores_and_gradients_are_right_in_every_regime(regime, rng):
-    *given, grad = regime_of(regime, rng)
-    expected, gradients = exact_results(*given, grad)
+    *given, grad = arrays_of(regime, rng)
+    expected, gradients = in_float64(*given, grad)
     tensors = [torch.from_numpy(each) for each in given]
     scores = triton_op.additive_scores(*tensors).numpy()
     total = np.abs(given[2].astype(np.float64)).sum()
@@ -48,7 +48,7 @@ def test_every_remainder_of_blocks_and_features_is_right(T_dec, T_enc, d_attn, r
         rng.standard_normal(s).astype("f") for s in ((3, T_dec, d_attn), (3, T_enc, d_attn))
     ]
     v, grad = rng.standard_normal(d_attn).astype("f"), rng.standard_normal((3, T_dec, T_enc))
-    expected, gradients = exact_results(*draw, v, grad)
+    expected, gradients = in_float64(*draw, v, grad)
     tensors = [torch.from_numpy(each) for each in (*draw, v)]
     scores = triton_op.additive_scores(*tensors).numpy()
     np.testing.assert_allclose(scores, expected, rtol=0, atol=2e-7 * np.abs(v).sum())
@@ -63,7 +63,7 @@ def _mask():
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 1e30])
 def test_forbidden_keys_count_for_nothing(poison, rng):
-    query, key, v, grad = (torch.from_numpy(each) for each in regime_of("normal 1", rng))
+    query, key, v, grad = (torch.from_numpy(each) for each in arrays_of("normal 1", rng))
     mask = _mask()
     clean = triton_op.additive_scores(query, key, v, mask)
     slopes = triton_op.additive_gradients(query, key, v, grad, mask)
@@ -81,14 +81,14 @@ def test_forbidden_keys_count_for_nothing(poison, rng):
 
 @pytest.mark.parametrize("regime", ["normal 1", "normal 10", "one hot key", "huge weights"])
 def test_the_context_is_that_of_the_scores_softmax(regime, rng):
-    query, key, v, _ = regime_of(regime, rng)
+    query, key, v, _ = arrays_of(regime, rng)
     value = rng.standard_normal((BATCH, T_ENC, 7)).astype("f")
     mask = _mask()
     mask[1] = False
     found = triton_op.additive_context(
         *(torch.from_numpy(each) for each in (query, key, v, value)), mask
     )
-    scores, _ = exact_results(query, key, v, np.zeros((BATCH, T_DEC, T_ENC)))
+    scores, _ = in_float64(query, key, v, np.zeros((BATCH, T_DEC, T_ENC)))
     shares = np.exp(scores - scores.max(-1, keepdims=True))
     expected = shares[0] / shares[0].sum(-1, keepdims=True) @ value[0]
     atol = 2e-5 if regime != "huge weights" else 1e-2  # scores of 1e37 differ by their rounding
@@ -97,7 +97,7 @@ def test_the_context_is_that_of_the_scores_softmax(regime, rng):
 
 
 def test_half_the_keys_forbidden_give_the_context_of_the_others(rng):
-    query, key, v, _ = (torch.from_numpy(each) for each in regime_of("normal 1", rng))
+    query, key, v, _ = (torch.from_numpy(each) for each in arrays_of("normal 1", rng))
     value = torch.randn(BATCH, T_ENC, D_ATTN)
     mask = (torch.arange(T_ENC) % 2 == 1).expand(BATCH, T_ENC)
     alone = triton_op.additive_context(query, key[:, 1::2], v, value[:, 1::2])
@@ -110,7 +110,7 @@ def test_half_the_keys_forbidden_give_the_context_of_the_others(rng):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", ["query", "key", "v"])
 def test_nan_and_infinity_give_what_the_formula_gives(bad, where, rng):
-    query, key, v, _ = regime_of("normal 1", rng)
+    query, key, v, _ = arrays_of("normal 1", rng)
     arrays = {"query": query, "key": key, "v": v}
     arrays[where][..., 5] = np.where(rng.random(arrays[where][..., 5].shape) < 0.5, bad, 1.0)
     with np.errstate(invalid="ignore"):

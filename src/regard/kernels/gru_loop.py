@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.kernels import gru_native, pairs, torch_op
+from regard.kernels import gru_native, torch_op
 from regard.kernels.choose import additive_path
 from regard.kernels.gru_recorded import (
     LoopInputs,
@@ -27,6 +27,7 @@ from regard.kernels.gru_recorded import (
     recorded_gradients,
     recorded_loop,
 )
+from regard.kernels.pairs import PreparedKeys as FactoredKeys
 from regard.kernels.pairs import reciprocals
 from regard.kernels.prepared import PreparedKeys
 from regard.kernels.transforms import by_hand
@@ -57,9 +58,9 @@ def bahdanau_loop(
     -----
     float32 on the CPU runs in the native library where :mod:`regard.kernels.choose` says so
     (:mod:`regard.kernels.gru_native`); else float32 and float64 with gradients take the
-    written-out backward pass below. Other types, and code under ``torch.compile`` or a transform
-    of ``torch.func``, take the recorded loop. A second derivative works and is slow: it runs the
-    recorded loop again.
+    written-out backward pass below. Other types, and code under ``torch.compile`` or a
+    transform of ``torch.func``, take the recorded loop. A second derivative works and is slow:
+    it runs the recorded loop again.
     """
     if by_hand(inputs.value.dtype):
         if keys is None or keys.key.dtype != inputs.key.dtype:  # autocast's are in half
@@ -160,7 +161,7 @@ class _Loop(torch.autograd.Function):
         if torch.is_grad_enabled():
             grads = (d_states, d_contexts, d_weights)
             return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
-        keys: pairs.PreparedKeys = ctx.keys.factored
+        keys: FactoredKeys = ctx.keys.factored
         _, value, _, _, W_a, v_a, W_hh, _, W_c = given
         batch, T_enc, d_h = value.shape
         d_attn, d_s = W_a.shape
@@ -265,5 +266,3 @@ def _rows_alive(key_mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
         return None
     alive = key_mask.any(-1, keepdim=True)
     return None if bool(alive.all()) else alive.to(dtype)
-
-

@@ -21,9 +21,7 @@ from regard.kernels.threads import threads_for
 __all__ = ["native_loop"]
 
 
-def native_loop(
-    inputs: LoopInputs, key_mask: Tensor | None, keys: PreparedKeys
-) -> LoopOutputs:
+def native_loop(inputs: LoopInputs, key_mask: Tensor | None, keys: PreparedKeys) -> LoopOutputs:
     """Run the decoder over a whole sequence of known inputs, float32 on the CPU.
 
     Parameters
@@ -46,6 +44,15 @@ def _apply(*given: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _NativeLoop.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
 
 
+class _Gru(ctypes.Structure):
+    """What all steps share, as csrc/interface.h lays it out."""
+
+    _fields_ = (
+        ("bias", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("batch", "d_s", "input_stride", "state_stride")),
+    )
+
+
 class _NativeLoop(torch.autograd.Function):
     """Arrays are step-major inside, so that a step's part is contiguous.
 
@@ -62,9 +69,9 @@ class _NativeLoop(torch.autograd.Function):
         T_dec = gates.shape[1]
         d_attn, d_s = W_a.shape
         make = value.new_empty
-        value, v_a = value.contiguous(), v_a.contiguous()
-        W_q, W_ct = torch.cat([W_a, W_hh]).t(), W_c.t()
-        b_q = torch.cat([b_hh.new_zeros(d_attn), b_hh])
+        value, v_a, gates, b_hh = (x.contiguous() for x in (value, v_a, gates, b_hh))
+        # The layout in which a small product is fastest.
+        W_q, W_ct = torch.cat([W_a.t(), W_hh.t()], 1), W_c.t().contiguous()
 
         S = make(T_dec + 1, batch, d_s)
         S[0] = state
@@ -76,28 +83,27 @@ class _NativeLoop(torch.autograd.Function):
         asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), d_h)
         step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
         stride = Q.stride(1)
-        from_input, from_state = both.data_ptr(), 4 * d_attn
+        shared = _Gru(b_hh.data_ptr(), batch, d_s, gates.stride(0), stride)
+        gru, from_context, from_state = ctypes.addressof(shared), both.data_ptr(), 4 * d_attn
         steps = zip(
-            gates.unbind(1),
             S[:-1].unbind(0),
             Q.unbind(0),
             C.unbind(0),
-            *map(_addresses, (S[:-1], S[1:], Q, C, A, E, K, G)),
+            *map(_addresses, (gates.transpose(0, 1), S[:-1], S[1:], Q, C, A, E, K, G)),
             strict=True,
         )
-        for gate, before, q, c, at_before, at_after, at_q, at_c, at_a, at_e, at_k, at_g in steps:
-            torch.addmm(b_q, before, W_q, out=q)
+        for before, q, c, at_x, at_s, at_after, at_q, at_c, at_a, at_e, at_k, at_g in steps:
+            torch.mm(before, W_q, out=q)
             native.call(
                 "regard_step_forward",
                 None,
                 *(step, at_q, stride, at_e, at_k, None, at_a, at_c, threads),
             )
-            torch.addmm(gate, c, W_ct, out=both)
+            torch.mm(c, W_ct, out=both)
             native.call(
                 "regard_gru_forward",
                 None,
-                *(from_input, at_q + from_state, stride, at_before, at_g, at_after),
-                *(batch, d_s),
+                *(gru, at_x, from_context, at_q + from_state, at_s, at_g, at_after),
             )
 
         ctx.save_for_backward(*given, key_mask, S, C, A, Q, E, K, G)
@@ -114,45 +120,49 @@ class _NativeLoop(torch.autograd.Function):
             grads = (d_states, d_contexts, d_weights)
             return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
         keys: PreparedKeys = ctx.keys
-        _, value, _, _, W_a, v_a, W_hh, _, W_c = given
+        _, value, _, _, W_a, v_a, W_hh, b_hh, W_c = given
         T_dec, batch, T_enc = A.shape
         d_attn, d_s = W_a.shape
         make = value.new_empty
-        value, v_a = value.contiguous(), v_a.contiguous()
+        value, v_a, b_hh = value.contiguous(), v_a.contiguous(), b_hh.contiguous()
         W_q = torch.cat([W_a, W_hh])
 
         dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
         dG, dQ, dA = make(G.shape), make(Q.shape), make(A.shape)
-        given_a = None if d_weights is None else d_weights.transpose(0, 1).contiguous()
-        given_s = None if d_states is None else d_states.unbind(1)
-        d_state, d_before = value.new_zeros(batch, d_s), make(batch, d_s)
+        # Whatever strides they come with, rows of the last axis are read as they lie.
+        given_s = None if d_states is None else d_states.contiguous()
+        given_a = None if d_weights is None else d_weights.contiguous()
+        d_state = value.new_zeros(batch, d_s)
         asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
         step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
         stride, from_state = Q.stride(1), 4 * d_attn
-        at_d_state, at_d_before = d_state.data_ptr(), d_before.data_ptr()
-        at = [_addresses(each) for each in (S, Q, E, K, G, A, dG, dQ, dC, dA)]
-        given_at = [None] * T_dec if given_a is None else _addresses(given_a)
-        for t in reversed(range(T_dec)):
-            at_s, at_q, at_e, at_k, at_g, at_a, at_dg, at_dq, at_dc, at_da = (x[t] for x in at)
-            if given_s is not None:
-                d_state.add_(given_s[t])
+        shared = _Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
+        gru, at_d_state = ctypes.addressof(shared), d_state.data_ptr()
+        at = [_addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
+        from_above = [
+            [None] * T_dec if each is None else _addresses(each.transpose(0, 1))
+            for each in (given_s, given_a)
+        ]
+        parts = (dG.unbind(0), dQ.unbind(0), dC.unbind(0))
+        for dg, dq, dc, *now in reversed(list(zip(*parts, *at, *from_above, strict=True))):
+            at_s, at_q, at_e, at_k, at_g, at_a, at_dg, at_dq, at_dc, at_da, by_s, by_a = now
             native.call(
                 "regard_gru_backward",
                 None,
-                *(at_d_state, at_g, at_q + from_state, stride, at_s),
-                *(at_dg, at_dq + from_state, at_d_before, batch, d_s),
+                *(gru, by_s, T_dec * d_s, at_g, at_q + from_state, at_s),
+                *(at_dg, at_dq + from_state, at_d_state),
             )
             if d_contexts is None:
-                torch.mm(dG[t], W_c, out=dC[t])
+                torch.mm(dg, W_c, out=dc)
             else:
-                dC[t].addmm_(dG[t], W_c)
+                dc.addmm_(dg, W_c)
             native.call(
                 "regard_step_backward",
                 None,
-                *(step, at_e, at_k, at_a, at_dc, given_at[t], T_enc),
+                *(step, at_e, at_k, at_a, at_dc, by_a, T_dec * T_enc),
                 *(at_da, at_dq, stride, threads),
             )
-            torch.addmm(d_before, dQ[t], W_q, out=d_state)
+            d_state.addmm_(dq, W_q)
 
         flat_q, flat_g = dQ.view(-1, stride), dG.view(-1, 3 * d_s)
         d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)

@@ -46,8 +46,8 @@ _ARGUMENTS: dict[str, list[Any]] = {
         *[_INT, _POINTER, _POINTER, _INT],
         ctypes.c_int,
     ],
-    "regard_gru_forward": [*[_POINTER] * 2, _INT, *[_POINTER] * 3, _INT, _INT],
-    "regard_gru_backward": [*[_POINTER] * 3, _INT, *[_POINTER] * 4, _INT, _INT],
+    "regard_gru_forward": [_POINTER] * 7,
+    "regard_gru_backward": [_POINTER, _POINTER, _INT, *[_POINTER] * 6],
 }
 
 

@@ -177,7 +177,7 @@ def prepare(
 
 @checked
 def step(
-    query: Float[Array, "*batch 1 d_attn"],
+    query: Float[Array, "*batch T_dec d_attn"],
     keys: Any,
     v: Float[Array, " d_attn"],
     value: Float[Array, "*batch T_enc d_v"],
@@ -216,6 +216,15 @@ def step(
                 got=type(keys).__name__,
             )
         )
+    if query.shape[-2] != 1:
+        raise ShapeError(
+            explain(
+                "step(): `query` holds more than one query an example, or none",
+                expected="query (*batch, T_dec=1, d_attn)",
+                got=f"query {query.shape}",
+                help="native.additive_scores takes any number",
+            )
+        )
     wanted = (*query.shape[:-2], value.shape[-2], query.shape[-1])
     if keys.shape != wanted:
         raise ShapeError(
@@ -230,19 +239,26 @@ def step(
     scores, weights = np.empty(shape, np.float32), np.empty(shape, np.float32)
     context = np.empty((*query.shape[:-1], value.shape[-1]), np.float32)
     asked = keys.keys.with_values(given[1].ctypes.data, given[2].ctypes.data, value.shape[-1])
-    addresses = [each.ctypes.data for each in (given[0], scores, weights, context)]
-    step_forward(keys.keys, asked, *addresses, variant=variant)
+    step_forward(
+        keys.keys,
+        asked,
+        query=given[0].ctypes.data,
+        scores=scores.ctypes.data,
+        weights=weights.ctypes.data,
+        context=context.ctypes.data,
+        variant=variant,
+    )
     return Stepped(context, weights, scores)
 
 
 def step_forward(
     keys: NativeKeys,
     asked: Any,
+    *,
     query: int,
     scores: int | None,
     weights: int,
     context: int,
-    *,
     variant: str | None = None,
 ) -> None:
     """Run one step on contiguous float32 arrays by address; nothing is checked.

@@ -9,6 +9,7 @@ keys alone is computed once, when it is first needed, and only what the chosen p
 """
 
 from math import prod
+from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -46,6 +47,10 @@ class PreparedKeys:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={tuple(self.key.shape)}, dtype={self.key.dtype})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Addresses mean nothing elsewhere: a copy, or another process, makes its own again.
+        return type(self), (self.key, self.key_mask)
 
     @property
     def factored(self) -> pairs.PreparedKeys:

@@ -117,8 +117,14 @@ def native_step(query: Tensor, keys: PreparedKeys, v: Tensor, value: Tensor) -> 
     context = query.new_empty(*query.shape[:-1], value.shape[-1])
     weights = query.new_empty(*query.shape[:-1], value.shape[-2])
     asked = prepared.with_values(v.data_ptr(), value.data_ptr(), value.shape[-1])
-    addresses = (query.data_ptr(), None, weights.data_ptr(), context.data_ptr())
-    step_forward(prepared, asked, *addresses)
+    step_forward(
+        prepared,
+        asked,
+        query=query.data_ptr(),
+        scores=None,
+        weights=weights.data_ptr(),
+        context=context.data_ptr(),
+    )
     return Read(context, weights)
 
 

@@ -103,22 +103,22 @@ EXPORT int regard_step_backward(int variant, const Step* step, const float* fact
                               d_weights_stride, d_scores, d_query, d_query_stride, threads);
 }
 
-EXPORT int regard_gru_forward(int variant, const float* from_input, const float* from_state,
-                              int64_t stride, const float* state, float* gates, float* after,
-                              int64_t batch, int64_t d_s) {
+EXPORT int regard_gru_forward(int variant, const Gru* gru, const float* from_input,
+                              const float* from_context, const float* from_state,
+                              const float* state, float* gates, float* after) {
   const Functions* found = functions(variant);
   if (!found) return UNSUPPORTED;
-  found->gru_forward(from_input, from_state, stride, state, gates, after, batch, d_s);
+  found->gru_forward(gru, from_input, from_context, from_state, state, gates, after);
   return 0;
 }
 
-EXPORT int regard_gru_backward(int variant, const float* d_after, const float* gates,
-                               const float* from_state, int64_t stride, const float* state,
-                               float* d_input, float* d_from_state, float* d_state,
-                               int64_t batch, int64_t d_s) {
+EXPORT int regard_gru_backward(int variant, const Gru* gru, const float* d_output,
+                               int64_t d_output_stride, const float* gates,
+                               const float* from_state, const float* state, float* d_input,
+                               float* d_from_state, float* d_state) {
   const Functions* found = functions(variant);
   if (!found) return UNSUPPORTED;
-  found->gru_backward(d_after, gates, from_state, stride, state, d_input, d_from_state, d_state,
-                      batch, d_s);
+  found->gru_backward(gru, d_output, d_output_stride, gates, from_state, state, d_input,
+                      d_from_state, d_state);
   return 0;
 }

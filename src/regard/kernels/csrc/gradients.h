@@ -106,8 +106,8 @@ bool gradient_part(const Problem& g, const Weights& w, int64_t most, int64_t fro
       double by_v[W] = {};
       fill(kind, q_b, every, g.T_dec, g.d, c, c + W, 1, shift, limit, nullptr, E, W);
       fill(kind, k_b, rows, n, g.d, c, c + W, -1, shift, limit, nullptr, F, W);
-      memset(by_q, 0, sizeof(float) * g.T_dec * W);
-      memset(by_k, 0, sizeof(float) * n * W);
+      clear(by_q, g.T_dec * W);
+      clear(by_k, n * W);
       if (kind == FACTORED) gradient_chunk<FACTORED>(g.T_dec, n, E, F, grad, by_q, by_k, by_v);
       if (kind == SMALL) gradient_chunk<SMALL>(g.T_dec, n, E, F, grad, by_q, by_k, by_v);
       if (kind == DIRECT) gradient_chunk<DIRECT>(g.T_dec, n, E, F, grad, by_q, by_k, by_v);
@@ -129,14 +129,14 @@ int backward(const float* query, const float* key, const float* v, const uint8_t
              const float* grad, float* d_query, float* d_key, float* d_v, int64_t batch,
              int64_t T_dec, int64_t T_enc, int64_t d, int threads) {
   const Problem g = {query, key, v, key_mask, batch, T_dec, T_enc, d, (d + W - 1) / W * W};
-  if (d_query) memset(d_query, 0, sizeof(float) * batch * T_dec * d);
-  memset(d_key, 0, sizeof(float) * batch * T_enc * d);
-  memset(d_v, 0, sizeof(float) * d);
+  if (d_query) clear(d_query, batch * T_dec * d);
+  clear(d_key, batch * T_enc * d);
+  clear(d_v, d);
   if (batch == 0 || T_dec == 0 || T_enc == 0 || d == 0) return 0;
   Arena memory(sizeof(double) * batch * g.padded);
   if (!memory) return 1;
   const Gradients found = {grad, d_query, d_key, memory.take<double>(batch * g.padded)};
-  memset(found.v, 0, sizeof(double) * batch * g.padded);
+  clear(found.v, batch * g.padded);
   Weights w;
   w.many = averages(v, d);
   const int64_t most = most_permitted(g);

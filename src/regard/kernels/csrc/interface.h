@@ -30,6 +30,14 @@ struct Step {
   int64_t d_v;
 };
 
+// What all steps of one GRU share.
+struct Gru {
+  const float* bias;      // (3 d_s): the state's half
+  int64_t batch, d_s;
+  int64_t input_stride;   // between the rows of from_input (batch, 3 d_s)
+  int64_t state_stride;   // between the rows of from_state (batch, 3 d_s) and its gradient
+};
+
 struct Functions {
   int (*forward)(const float* query, const float* key, const float* v, const uint8_t* key_mask,
                  float* scores, int64_t batch, int64_t T_dec, int64_t T_enc, int64_t d,
@@ -46,10 +54,14 @@ struct Functions {
                        const float* weights, const float* d_context, const float* d_weights,
                        int64_t d_weights_stride, float* d_scores, float* d_query,
                        int64_t d_query_stride, int threads);
-  void (*gru_forward)(const float* from_input, const float* from_state, int64_t stride,
-                      const float* state, float* gates, float* after, int64_t batch,
-                      int64_t d_s);
-  void (*gru_backward)(const float* d_after, const float* gates, const float* from_state,
-                       int64_t stride, const float* state, float* d_input, float* d_from_state,
-                       float* d_state, int64_t batch, int64_t d_s);
+  // Writes gates (batch, 3 d_s), which are r, z and n, and after (batch, d_s). from_context is
+  // (batch, 3 d_s), state (batch, d_s).
+  void (*gru_forward)(const Gru* gru, const float* from_input, const float* from_context,
+                      const float* from_state, const float* state, float* gates, float* after);
+  // d_state (batch, d_s) comes in as what later steps want of this one's result, d_output being
+  // added if it is not null, and goes out as the part that passes the gates by. Writes d_input
+  // (batch, 3 d_s) and d_from_state.
+  void (*gru_backward)(const Gru* gru, const float* d_output, int64_t d_output_stride,
+                       const float* gates, const float* from_state, const float* state,
+                       float* d_input, float* d_from_state, float* d_state);
 };

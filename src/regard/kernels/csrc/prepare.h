@@ -79,8 +79,8 @@ void weigh(const Problem& g, Weights& w) {
   w.unit = unit_of(g.v, g.d);
   w.many = averages(g.v, g.d);
   w.sum = 0;
-  memset(w.plain, 0, sizeof(float) * g.padded);
-  memcpy(w.plain, g.v, sizeof(float) * g.d);
+  clear(w.plain, g.padded);
+  for (int64_t i = 0; i < g.d; i++) w.plain[i] = g.v[i];
   for (int64_t i = 0; i < g.padded; i += W)
     for (int64_t j = i; j < i + L; j++) {
       float x = (float)(w.plain[j] / w.unit), y = (float)(w.plain[j + L] / w.unit);

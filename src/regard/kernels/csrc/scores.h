@@ -79,7 +79,7 @@ bool score_part(const Problem& g, const Weights& w, int64_t most, int64_t from, 
     const int64_t end = to < (b + 1) * g.T_dec ? to - b * g.T_dec : g.T_dec;
     float* out = scores + (b * g.T_dec + begin) * g.T_enc;
     int64_t n = permitted(g.key_mask ? g.key_mask + b * g.T_enc : nullptr, g.T_enc, rows);
-    if (n < g.T_enc) memset(out, 0, sizeof(float) * (end - begin) * g.T_enc);
+    if (n < g.T_enc) clear(out, (end - begin) * g.T_enc);
     if (n == 0) continue;
     const float *q_b = g.query + b * g.T_dec * g.d, *k_b = g.key + b * g.T_enc * g.d;
     const Kind kind = survey(g, w, b, rows, n, shift, limit);

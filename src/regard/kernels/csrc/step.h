@@ -24,8 +24,8 @@ void prepare_example(const Keys& g, int64_t b, const uint8_t* key_mask) {
   g.kinds[b] = DIRECT;
   float *shift = g.shift + b * g.padded, *limit = g.limit + b * g.padded;
   if (n == 0) {
-    memset(shift, 0, sizeof(float) * g.padded);
-    memset(limit, 0, sizeof(float) * g.padded);
+    clear(shift, g.padded);
+    clear(limit, g.padded);
     return;
   }
   const float* key = g.key + b * g.T_enc * g.d;
@@ -204,7 +204,7 @@ INLINE void add_rows(const float* value, const int32_t* rows, const float* weigh
 
 void average(const float* value, const int32_t* rows, int64_t n, int64_t d_v,
              const float* weights, float* out) {
-  memset(out, 0, sizeof(float) * d_v);
+  clear(out, d_v);
   int64_t k = 0;
   for (; k + 4 <= n; k += 4) add_rows<4>(value, rows + k, weights + k, d_v, out);
   for (; k < n; k++) add_rows<1>(value, rows + k, weights + k, d_v, out);
@@ -243,21 +243,22 @@ int step_forward(const Step* step, const float* query, int64_t query_stride, flo
       if (kind == SMALL) step_scores<SMALL>(keys, w, e, row);
       if (kind == DIRECT) step_scores<DIRECT>(keys, w, e, row);
       if (scores) {
-        memset(scores + b * g.T_enc, 0, sizeof(float) * g.T_enc);
+        clear(scores + b * g.T_enc, g.T_enc);
         for (int64_t k = 0; k < keys.n; k++) scores[b * g.T_enc + which[k]] = row[k];
       }
       softmax(row, keys.n);
       average(step->value + b * g.T_enc * step->d_v, which, keys.n, step->d_v, row,
               context + b * step->d_v);
       float* out = weights + b * g.T_enc;
-      if (keys.n < g.T_enc) memset(out, 0, sizeof(float) * g.T_enc);
+      if (keys.n < g.T_enc) clear(out, g.T_enc);
       for (int64_t k = 0; k < keys.n; k++) out[which[k]] = row[k];
     }
     return true;
   }) ? 0 : 1;
 }
 
-// Sum d_scores (1 - h^2) over keys for N pairs of vectors of features, times v.
+// Sum d_scores (1 - h^2) over keys for N pairs of vectors of features, times v. A softmax makes
+// the sum of d_scores 0: where h is small, what is left is -d_scores h^2, which does not cancel.
 template <Kind kind, int N>
 INLINE void query_columns(const Rows& keys, const StepWeights& w, const float* e,
                           const float* d_scores, int64_t c, float* out) {
@@ -279,8 +280,9 @@ INLINE void query_columns(const Rows& keys, const StepWeights& w, const float* e
         by2[i] += m2 - m2 * r2;
       } else {
         V h = tangent_of<kind>(e1[i] + f1), h2 = tangent_of<kind>(e2[i] + f2);
-        by[i] += s - s * h * h;
-        by2[i] += s - s * h2 * h2;
+        const V none = kind == SMALL ? V{} : s;
+        by[i] += none - s * h * h;
+        by2[i] += none - s * h2 * h2;
       }
     }
   }
@@ -330,7 +332,7 @@ int step_backward(const Step* step, const float* factors, const uint8_t* kinds,
         if (d_weights) row[k] += d_weights[b * d_weights_stride + which[k]];
         total += (double)weights[at + which[k]] * row[k];
       }
-      if (keys.n < g.T_enc) memset(d_scores + at, 0, sizeof(float) * g.T_enc);
+      if (keys.n < g.T_enc) clear(d_scores + at, g.T_enc);
       for (int64_t k = 0; k < keys.n; k++) {
         row[k] = weights[at + which[k]] * (row[k] - (float)total);
         d_scores[at + which[k]] = row[k];

@@ -36,6 +36,12 @@ INLINE V abs_of(V x) { return (V)((I)x & 0x7fffffff); }
 INLINE V at_most(V x, V limit) { return pick(x > limit, limit, x); }
 INLINE V at_least(V x, V limit) { return pick(x < limit, limit, x); }
 
+// Null is fine for nothing, unlike with memset.
+template <typename T>
+INLINE void clear(T* p, int64_t n) {
+  if (n > 0) memset(p, 0, sizeof(T) * n);
+}
+
 // The first n of L floats, or none; the rest is 0.
 INLINE V load_part(const float* p, int64_t n) {
   if (n >= L) return load(p);

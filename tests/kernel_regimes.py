@@ -1,4 +1,4 @@
-"""Where factored tangents could fail: queries, keys and weights, with exact results beside."""
+"""Arrays in every regime where an additive kernel could fail, and what is right in float64."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ BATCH, T_DEC, T_ENC, D_ATTN = 2, 7, 19, 53
 TINY = 2e-45  # a result that is itself subnormal is rounded by this much
 
 
-def exact_results(query, key, v, grad):
+def in_float64(query, key, v, grad):
     """Scores and gradients in float64, and what saturates nowhere as a scale for gradients."""
     query, key, v, grad = (np.asarray(each, np.float64) for each in (query, key, v, grad))
     pairs = query[..., :, None, :] + key[..., None, :, :]
@@ -21,7 +21,7 @@ def normal(rng, *shape, scale=1.0):
     return (scale * rng.standard_normal(shape)).astype(np.float32)
 
 
-def regime_of(name, rng):
+def arrays_of(name, rng):
     query, key = normal(rng, BATCH, T_DEC, D_ATTN), normal(rng, BATCH, T_ENC, D_ATTN)
     v, grad = normal(rng, D_ATTN), normal(rng, BATCH, T_DEC, T_ENC)
     far = np.float32(20) * normal(rng, D_ATTN)
