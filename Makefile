@@ -45,6 +45,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/mutants.py --check
 	$(BIN)/python benchmarks/contract_vs_peers.py --check
+	$(BIN)/python benchmarks/additive_page.py --check
 	$(BIN)/python docs/readme_results.py --check
 
 types: $(VENV)/.dev
@@ -58,7 +59,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/decoder.py
 
 bench-additive: $(VENV)/.dev
-	$(BIN)/python benchmarks/additive.py
+	$(BIN)/python benchmarks/additive.py --json docs/results/additive.json
+	$(BIN)/python benchmarks/additive_page.py
 
 # Peers that are not installed are shown as such; the script's docstring says how to get them.
 bench-contract: $(VENV)/.dev

@@ -75,6 +75,40 @@ def test_gradients_are_right_in_every_regime(regime, library, rng):
         assert error <= 1e-6 * np.abs(right).max() + 40 * TINY, (name, error)
 
 
+NEAR_ZERO = ("normal 1e-30", "normal 1e-4", "normal 0.03", "zeros", "denormal sums")
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_few_queries_in_pytorch_are_right_in_every_regime_but_one_gradient(
+    monkeypatch, regime, rng
+):
+    # Features one by one, which is faster for few queries and keys; sums near zero cancel in
+    # the gradient by v, which has an absolute error there instead of a relative one.
+    import torch
+
+    from regard.kernels.additive import additive_scores
+
+    monkeypatch.setenv("REGARD_KERNELS", "blocks")
+    *given_, grad = arrays_of(regime, rng)
+    expected, gradients = in_float64(*given_, grad)
+    inputs = [torch.from_numpy(each).requires_grad_() for each in given_]
+    scores = additive_scores(*inputs)
+    # Subnormal weights have few digits to begin with.
+    each = 5e-6 if regime == "denormal weights" else 2e-7
+    error = np.abs(scores.detach().numpy() - expected).max()
+    assert error <= each * np.abs(given_[2].astype(np.float64)).sum()
+    found = torch.autograd.grad(scores, inputs, torch.from_numpy(grad))
+    for name, mine, right in zip(["query", "key", "v"], found, gradients, strict=True):
+        error, largest = np.abs(mine.numpy() - right).max(), np.abs(right).max()
+        if regime == "normal 1e30" and name != "v":
+            # Not a float32 number: the slopes are e^-1e30.
+            assert error < 1e-6 * np.abs(given_[2]).max()
+        elif regime in NEAR_ZERO and name == "v":
+            assert error <= 1e-8 * np.abs(grad).sum()
+        else:
+            assert error <= 1e-6 * largest, (name, error / largest)
+
+
 @pytest.mark.parametrize("d_attn", [37, 40, 67])
 @pytest.mark.parametrize(("T_dec", "T_enc"), [(1, 1), (2, 5), (3, 2), (9, 31)])
 def test_every_remainder_of_groups_and_blocks_is_right(T_dec, T_enc, d_attn, group, block, rng):

@@ -119,14 +119,18 @@ class _AdditiveScores(torch.autograd.Function):
             inputs = tuple(alias(each) for each in (query, key, v))
             scores = _plain(*inputs)
             return (*torch.autograd.grad(scores, inputs, grad, create_graph=True), None)
-        if ctx.keys is None and key.dtype == torch.float32:
+        if ctx.keys is None and _in_groups(query, key):
             return (*additive_gradients(query, key, v, grad), None)
         return (*_backward(query, v, ctx.keys or prepare_keys(key), grad), None)
 
 
+def _in_groups(query: Tensor, key: Tensor) -> bool:
+    return query.dtype == torch.float32 and blocks.pays(query.shape[-2], key.shape[-2])
+
+
 def _forward(query: Tensor, key: Tensor, v: Tensor, keys: FactoredKeys | None) -> Tensor:
     if keys is None:
-        if query.dtype == torch.float32 and blocks.pays(query.shape[-2], key.shape[-2]):
+        if _in_groups(query, key):
             return blocks.additive_scores(query, key, v)  # type: ignore[no-any-return] # any array
         keys = prepare_keys(key)
     *batch, T_dec, d_attn = query.shape
@@ -150,11 +154,12 @@ def _backward(
     grad = grad.reshape(examples, T_dec, T_enc)
     d_query = E.new_empty(examples, T_dec, d_attn)
     d_key = F.new_zeros(examples, T_enc, d_attn)
-    d_v = torch.zeros_like(v)
+    d_v, quarter = torch.zeros_like(v), v.new_tensor(0.25)
     for here, r in _blocks(E, F, factored=keys.factored):
         g = grad[here].contiguous()
+        r.sub_(0.5)  # half of the tangent, turned: its sums with g do not cancel later
         d_v.addmv_(r.view(-1, d_attn).t(), g.view(-1))
-        r.addcmul_(r, r, value=-1)  # a quarter of the tangent's derivative
+        torch.addcmul(quarter, r, r, value=-1, out=r)  # a quarter of the tangent's derivative
         r.mul_(g.unsqueeze(-1))
         torch.sum(r, 2, out=d_query[here])
         d_key[here[0]] += r.sum(1)
@@ -162,7 +167,7 @@ def _backward(
     return (
         d_query.mul_(slope).view_as(query),
         d_key.mul_(slope).view(keys.factor.shape),
-        grad.sum() - 2 * d_v,
+        d_v.mul_(-2),
     )
 
 

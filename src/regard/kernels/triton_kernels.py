@@ -105,7 +105,7 @@ def context_kernel(
     BLOCK_I: tl.constexpr,
     BLOCK_V: tl.constexpr,
 ):
-    """Write contexts (batch, T_dec, d_v) with a running softmax; one program a block of queries.
+    """Write contexts (batch, T_dec, d_v) by a running softmax; one program a block of queries.
 
     unit : (1,), multiplies scores; may : (batch, T_enc), 1 = may be attended;
     value : (batch, T_enc, d_v). A row without a permitted key gives zeros.

@@ -1,0 +1,158 @@
+"""Write docs/kernels.md and its figure from docs/results/additive.json.
+
+python benchmarks/additive_page.py            # writes both; the figure needs matplotlib
+python benchmarks/additive_page.py --check    # fails where the page is not the JSON's
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results" / "additive.json"
+FIGURE = ROOT / "docs" / "results" / "additive_scaling.svg"
+PAGE = ROOT / "docs" / "kernels.md"
+
+_HEAD = """# Additive scores: what they cost
+
+Additive attention compares every query with every key through a tangent for each feature.
+regard computes the same scores without one: `regard.kernels.grouped` has the formula and its
+guards, `REGARD_KERNELS` chooses between the paths and `regard.backend()` says which one runs.
+This page is generated; its figures are those of the run named at its end.
+
+Times are the CPU time of scores, softmax and context, projections done beforehand, the median
+of interleaved repetitions on one thread. "x eager" compares with PyTorch's plain formula,
+"x numpy" with NumPy's. Errors are of the context, and the largest of all gradients', against
+float64, relative to the largest value."""
+
+_ALLOCATORS = {
+    "default": "with the system's allocator as it comes: much of what holds all pairs at once"
+    " is the time in which the system hands out pages of memory",
+    "keeps pages": "with an allocator that gives no page back, so that nobody waits for any",
+}
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page's text."""
+    lines = [_HEAD, ""]
+    for allocator, found in results["allocators"].items():
+        lines += [f"## Memory {_ALLOCATORS[allocator]}", ""]
+        for name, size in results["sizes"].items():
+            rows = [row for row in found["rows"] if row["size"] == name]
+            if rows:
+                lines += _table(name, size, rows)
+    first = next(iter(results["allocators"].values()))
+    lines += _limit(first["register_limit"], first["rows"], results["sizes"])
+    if first["scaling"]:
+        lines += [
+            "## As lengths and features grow",
+            "",
+            "![Forward times over T and d_attn](results/additive_scaling.svg)",
+            "",
+        ]
+    lines += [
+        "## How this was made",
+        "",
+        f"`{results['command']}` on {results['date']}, {results['repeats']} repetitions, one",
+        f"thread of {results['processor']}, Python {results['python']}, PyTorch",
+        f"{results['torch']}; {results['backend']}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(name: str, size: list[int], rows: list[dict[str, Any]]) -> list[str]:
+    batch, T_dec, T_enc, d_attn = size
+    lines = [
+        f"### {name}: batch {batch}, {T_dec} queries, {T_enc} keys, {d_attn} features",
+        "",
+        "| | forward ms | x eager | x numpy | with backward ms | x eager | error"
+        " | of gradients |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "reason" in row:
+            lines.append(f"| {row['variant']} | {row['reason']} | | | | | | |")
+            continue
+        cells = [
+            f"{row['forward_ms']:.2f}",
+            f"{row['forward_ratio']:.1f}",
+            f"{row['numpy_ratio']:.1f}",
+            f"{row['train_ms']:.2f}" if "train_ms" in row else "",
+            f"{row['train_ratio']:.1f}" if "train_ratio" in row else "",
+            f"{row['error']:.0e}" if "error" in row else "",
+            f"{row['gradient_error']:.0e}" if "gradient_error" in row else "",
+        ]
+        lines.append(f"| {row['variant']} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def _limit(
+    limit: dict[str, float] | str, rows: list[dict[str, Any]], sizes: dict[str, Any]
+) -> list[str]:
+    lines = ["## How far from the machine's limit", ""]
+    if isinstance(limit, str):
+        return [*lines, f"Not measured: {limit}.", ""]
+    told = " and ".join(f"{rate:.1f} with a {how}" for how, rate in limit.items())
+    lines += [
+        "The native kernel's inner loop on values that never leave the registers, in billions",
+        f"of pairs x features a second: {told}. A whole",
+        "forward call, softmax and context in it, reaches:",
+        "",
+        "| | size | billions a second | of the limit |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        if row["variant"].startswith("regard") and "forward_ms" in row:
+            batch, T_dec, T_enc, d_attn = sizes[row["size"]]
+            rate = batch * T_dec * T_enc * d_attn / row["forward_ms"] / 1e6
+            share = f"{100 * rate / max(limit.values()):.0f} %"
+            lines.append(f"| {row['variant']} | {row['size']} | {rate:.1f} | {share} |")
+    return [*lines, ""]
+
+
+def draw(results: dict[str, Any]) -> None:
+    """Draw the times over T and d_attn, both axes logarithmic."""
+    import matplotlib as mpl  # noqa: PLC0415 - the check does without
+
+    mpl.use("svg")
+    # The same file for the same figures.
+    mpl.rcParams.update({"svg.hashsalt": "regard", "svg.fonttype": "none"})
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    curves = results["allocators"]["default"]["scaling"]
+    figure, axes = plt.subplots(1, len(curves), figsize=(10, 4.5), sharey=True)
+    for axis, (name, curve) in zip(axes, curves.items(), strict=True):
+        for label, times in curve["forward_ms"].items():
+            axis.loglog(curve["values"], times, marker="o", markersize=3, label=label)
+        axis.set_xticks(curve["values"], [str(value) for value in curve["values"]])
+        axis.minorticks_off()
+        axis.set_xlabel("queries = keys (d_attn 256)" if name == "T" else "d_attn (T 128)")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("forward, ms of CPU time, batch 4")
+    axes[-1].legend(fontsize="x-small")
+    figure.tight_layout()
+    figure.savefig(FIGURE, metadata={"Date": None})
+
+
+def main() -> int:
+    """Write the page and the figure, or say whether the page is up to date."""
+    check = "--check" in sys.argv[1:]
+    if not RESULTS.exists():
+        if check:
+            return int(PAGE.exists())  # neither is fine: nothing was measured yet
+        print(f"there are no results in {RESULTS}", file=sys.stderr)
+        return 2
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    wanted = page(results)
+    if check:
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted)
+    PAGE.write_text(wanted, encoding="utf-8")
+    if results["allocators"]["default"]["scaling"]:
+        draw(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

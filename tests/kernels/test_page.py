@@ -1,0 +1,82 @@
+"""The page about kernels: it says what the results say."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "additive_page.py"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repository")
+
+
+@pytest.fixture
+def script():
+    spec = importlib.util.spec_from_file_location("additive_page", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def _results():
+    rows = [
+        {
+            **{
+                "size": "S1",
+                "variant": "eager torch",
+                "forward_ms": 40.0,
+                "forward_ratio": 1.0,
+            },
+            **{"numpy_ratio": 0.5, "train_ms": 80.0, "train_ratio": 1.0},
+            **{"error": 2e-7, "gradient_error": 3e-7},
+        },
+        {
+            **{"size": "S1", "variant": "regard native, numpy", "forward_ms": 2.0},
+            **{"forward_ratio": 20.0, "numpy_ratio": 10.0, "error": 4e-7},
+        },
+        {"size": "S1", "variant": "JoeyNMT", "reason": "JoeyNMT is not installed"},
+    ]
+    return {
+        **{"command": "python benchmarks/additive.py", "date": "2000-01-01", "python": "3.11"},
+        **{"torch": "2.13", "processor": "some processor", "backend": "native", "repeats": 7},
+        "sizes": {"S1": [8, 64, 64, 256]},
+        "allocators": {
+            "default": {"rows": rows, "scaling": {}, "register_limit": {"division": 8.388608}}
+        },
+    }
+
+
+def test_the_page_shows_each_figure_and_why_one_is_missing(script):
+    lines = script.page(_results()).splitlines()
+    assert "| eager torch | 40.00 | 1.0 | 0.5 | 80.00 | 1.0 | 2e-07 | 3e-07 |" in lines
+    assert "| regard native, numpy | 2.00 | 20.0 | 10.0 |  |  | 4e-07 |  |" in lines
+    assert "| JoeyNMT | JoeyNMT is not installed | | | | | | |" in lines
+    # 8 x 64 x 64 x 256 = 8,388,608 in 2 ms are 4.19 billion a second, half of 8.39.
+    assert "| regard native, numpy | S1 | 4.2 | 50 % |" in lines
+
+
+def test_a_limit_that_could_not_be_measured_is_said_so(script):
+    results = _results()
+    results["allocators"]["default"]["register_limit"] = "no C++ compiler was found"
+    assert "Not measured: no C++ compiler was found." in script.page(results)
+
+
+def test_the_check_notices_a_page_that_is_not_the_results(script, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", ["additive_page.py", "--check"])
+    for name in ("RESULTS", "PAGE", "FIGURE"):
+        monkeypatch.setattr(script, name, tmp_path / name)
+    assert script.main() == 0  # nothing was measured, nothing is claimed
+    script.RESULTS.write_text(json.dumps(_results()), encoding="utf-8")
+    assert script.main() == 1
+    script.PAGE.write_text(script.page(_results()), encoding="utf-8")
+    assert script.main() == 0
+    script.RESULTS.unlink()
+    assert script.main() == 1
+
+
+def test_the_committed_page_is_what_the_committed_results_say(script):
+    if not script.RESULTS.exists():
+        pytest.skip("no results are committed yet")
+    assert script.PAGE.read_text() == script.page(json.loads(script.RESULTS.read_text()))
