@@ -3,7 +3,8 @@
 There are three: the plain formula, the formula in blocks (:mod:`regard.kernels.additive`) and
 the native library (:mod:`regard.kernels.native`). All give the same numbers; they differ in
 time and memory. A decoder's step (:mod:`regard.kernels.steps`) and Bahdanau's loop
-(:mod:`regard.kernels.gru_loop`) are chosen in the same way. The environment variable ``REGARD_KERNELS`` overrides the choice:
+(:mod:`regard.kernels.gru_loop`) are chosen in the same way. The environment
+variable ``REGARD_KERNELS`` overrides the choice:
 
 ==========  ================================================================================
 unset       for float32 on the CPU, the plain formula for little work and native for more;
