@@ -129,6 +129,17 @@ def test_a_graph_that_is_kept_can_be_walked_again():
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
 
 
+@pytest.mark.parametrize("path", ["native", "blocks"])
+def test_autocast_around_the_backward_pass_changes_nothing(monkeypatch, path):
+    monkeypatch.setenv("REGARD_KERNELS", path)
+    given = _inputs()
+    out = bahdanau_loop(given, None).states.square().sum()
+    outside = torch.autograd.grad(out, given, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = torch.autograd.grad(out, given)
+    assert all(torch.equal(a, b) for a, b in zip(outside, inside, strict=True))
+
+
 def test_inputs_and_upstream_gradients_are_not_written_to():
     given = _inputs()
     before = [each.detach().clone() for each in given]

@@ -2,8 +2,10 @@
 
 They are the plain formula, the formula in blocks (:mod:`regard.kernels.blocks`), the native
 library (:mod:`regard.kernels.native`) and, for PyTorch, what ``torch.compile`` makes of it
-(:mod:`regard.kernels.fused`). All give the same numbers; they differ in time and memory. The
-environment variable ``REGARD_KERNELS`` overrides the choice:
+(:mod:`regard.kernels.fused`). All give the same numbers; they differ in time and memory. A
+decoder's step (:mod:`regard.kernels.steps`) and Bahdanau's loop
+(:mod:`regard.kernels.gru_loop`) are chosen in the same way, but are never compiled by
+themselves. The environment variable ``REGARD_KERNELS`` overrides the choice:
 
 ===========  ===============================================================================
 unset        for float32 on the CPU, the plain formula for little work and native for more;

@@ -154,83 +154,89 @@ class _Loop(torch.autograd.Function):
         return S[1:].transpose(0, 1), C.transpose(0, 1), A.transpose(0, 1)
 
     @staticmethod
-    def backward(
-        ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
-    ) -> tuple[Tensor | None, ...]:
-        *given, key_mask, S, C, A, Q, RZ, N = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            grads = (d_states, d_contexts, d_weights)
-            return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
-        keys: FactoredKeys = ctx.keys.factored
-        _, value, _, _, W_a, v_a, W_hh, _, W_c = given
-        batch, T_enc, d_h = value.shape
-        d_attn, d_s = W_a.shape
-        T_dec = N.shape[0]
-        make = value.new_empty
-        slope = 4 * v_a
-        values_t = value.transpose(1, 2).contiguous()  # rows over T_enc: a fast product below
-        W_q = torch.cat([W_a, W_hh])
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        # A caller's autocast around backward() is not for the products in here.
+        with torch.autocast(ctx.saved_tensors[1].device.type, enabled=False):
+            return _differentiate(ctx, *grads)
 
-        dC = make(T_dec, batch, d_h) if d_contexts is None else _step_major(d_contexts)
-        dG, dQ = make(T_dec, batch, 3, d_s), make(T_dec, batch, d_attn + 3 * d_s)
-        dQ_gates = dQ[..., d_attn:].unflatten(-1, (3, d_s))
-        _write_local_slopes(S, Q[..., d_attn + 2 * d_s :], RZ, N, dG=dG, dQ=dQ_gates)
-        G = make(T_dec, batch, T_enc)
-        pairs, spread = make(batch, T_enc, d_attn), value.new_zeros(batch, T_enc, d_attn)
-        flat_pairs_t = pairs.view(-1, d_attn).t()
-        d_v, d_state = torch.zeros_like(v_a), value.new_zeros(batch, d_s)
-        given_s = None if d_states is None else d_states.unbind(1)
-        given_a = None if d_weights is None else d_weights.unbind(1)
-        views = [
-            dC.unbind(0),
-            dG.unbind(0),
-            dG.flatten(2).unbind(0),
-            dQ.unbind(0),
-            dQ_gates.unbind(0),
-            dQ[..., :d_attn].unbind(0),
-            G.unbind(0),
-            A.unbind(0),
-            Q[..., :d_attn].unsqueeze(2).unbind(0),
-            RZ[..., d_s:].unbind(0),
-        ]
-        for t in reversed(range(T_dec)):
-            dc, dg, dg_flat, dq, dq_gates, dq_a, g, a, e, z = (view[t] for view in views)
-            if given_s is not None:
-                d_state.add_(given_s[t])
-            d_row = d_state.unsqueeze(1)
-            dg.mul_(d_row)
-            dq_gates.mul_(d_row)
-            if d_contexts is None:
-                torch.mm(dg_flat, W_c, out=dc)
-            else:
-                dc.addmm_(dg_flat, W_c)
-            d_a = torch.bmm(dc.unsqueeze(1), values_t).squeeze(1)
-            if given_a is not None:
-                d_a += given_a[t]
-            d_a.mul_(a)
-            torch.addcmul(d_a, a, d_a.sum(-1, keepdim=True), value=-1, out=g)
-            reciprocals(e, keys.factor, factored=keys.factored, out=pairs)
-            d_v.addmv_(flat_pairs_t, g.view(-1))
-            pairs.addcmul_(pairs, pairs, value=-1)  # a quarter of the tangent's derivative
-            spread.addcmul_(pairs, g.unsqueeze(-1))
-            torch.mul(torch.bmm(g.unsqueeze(1), pairs).squeeze(1), slope, out=dq_a)
-            d_state.mul_(z).addmm_(dq, W_q)
 
-        flat_q, flat_g = dQ.view(-1, dQ.shape[-1]), dG.view(-1, 3 * d_s)
-        d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
-        return (
-            None,
-            None,
-            spread.mul_(slope),
-            torch.bmm(A.permute(1, 2, 0), dC.transpose(0, 1)),
-            dG.flatten(2).transpose(0, 1),
-            d_state,
-            d_W_q[:d_attn],
-            G.sum() - 2 * d_v,
-            d_W_q[d_attn:],
-            flat_q[:, d_attn:].sum(0),
-            flat_g.t() @ C.reshape(-1, d_h),
-        )
+def _differentiate(
+    ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    *given, key_mask, S, C, A, Q, RZ, N = ctx.saved_tensors
+    if torch.is_grad_enabled():
+        grads = (d_states, d_contexts, d_weights)
+        return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+    keys: FactoredKeys = ctx.keys.factored
+    _, value, _, _, W_a, v_a, W_hh, _, W_c = given
+    batch, T_enc, d_h = value.shape
+    d_attn, d_s = W_a.shape
+    T_dec = N.shape[0]
+    make = value.new_empty
+    slope = 4 * v_a
+    values_t = value.transpose(1, 2).contiguous()  # rows over T_enc: a fast product below
+    W_q = torch.cat([W_a, W_hh])
+
+    dC = make(T_dec, batch, d_h) if d_contexts is None else _step_major(d_contexts)
+    dG, dQ = make(T_dec, batch, 3, d_s), make(T_dec, batch, d_attn + 3 * d_s)
+    dQ_gates = dQ[..., d_attn:].unflatten(-1, (3, d_s))
+    _write_local_slopes(S, Q[..., d_attn + 2 * d_s :], RZ, N, dG=dG, dQ=dQ_gates)
+    G = make(T_dec, batch, T_enc)
+    pairs, spread = make(batch, T_enc, d_attn), value.new_zeros(batch, T_enc, d_attn)
+    flat_pairs_t = pairs.view(-1, d_attn).t()
+    d_v, d_state = torch.zeros_like(v_a), value.new_zeros(batch, d_s)
+    given_s = None if d_states is None else d_states.unbind(1)
+    given_a = None if d_weights is None else d_weights.unbind(1)
+    views = [
+        dC.unbind(0),
+        dG.unbind(0),
+        dG.flatten(2).unbind(0),
+        dQ.unbind(0),
+        dQ_gates.unbind(0),
+        dQ[..., :d_attn].unbind(0),
+        G.unbind(0),
+        A.unbind(0),
+        Q[..., :d_attn].unsqueeze(2).unbind(0),
+        RZ[..., d_s:].unbind(0),
+    ]
+    for t in reversed(range(T_dec)):
+        dc, dg, dg_flat, dq, dq_gates, dq_a, g, a, e, z = (view[t] for view in views)
+        if given_s is not None:
+            d_state.add_(given_s[t])
+        d_row = d_state.unsqueeze(1)
+        dg.mul_(d_row)
+        dq_gates.mul_(d_row)
+        if d_contexts is None:
+            torch.mm(dg_flat, W_c, out=dc)
+        else:
+            dc.addmm_(dg_flat, W_c)
+        d_a = torch.bmm(dc.unsqueeze(1), values_t).squeeze(1)
+        if given_a is not None:
+            d_a += given_a[t]
+        d_a.mul_(a)
+        torch.addcmul(d_a, a, d_a.sum(-1, keepdim=True), value=-1, out=g)
+        reciprocals(e, keys.factor, factored=keys.factored, out=pairs)
+        d_v.addmv_(flat_pairs_t, g.view(-1))
+        pairs.addcmul_(pairs, pairs, value=-1)  # a quarter of the tangent's derivative
+        spread.addcmul_(pairs, g.unsqueeze(-1))
+        torch.mul(torch.bmm(g.unsqueeze(1), pairs).squeeze(1), slope, out=dq_a)
+        d_state.mul_(z).addmm_(dq, W_q)
+
+    flat_q, flat_g = dQ.view(-1, dQ.shape[-1]), dG.view(-1, 3 * d_s)
+    d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
+    return (
+        None,
+        None,
+        spread.mul_(slope),
+        torch.bmm(A.permute(1, 2, 0), dC.transpose(0, 1)),
+        dG.flatten(2).transpose(0, 1),
+        d_state,
+        d_W_q[:d_attn],
+        G.sum() - 2 * d_v,
+        d_W_q[d_attn:],
+        flat_q[:, d_attn:].sum(0),
+        flat_g.t() @ C.reshape(-1, d_h),
+    )
 
 
 def _write_local_slopes(

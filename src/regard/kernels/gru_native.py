@@ -112,74 +112,80 @@ class _NativeLoop(torch.autograd.Function):
         return S[1:].transpose(0, 1), C.transpose(0, 1), A.transpose(0, 1)
 
     @staticmethod
-    def backward(
-        ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
-    ) -> tuple[Tensor | None, ...]:
-        *given, key_mask, S, C, A, Q, E, K, G = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            grads = (d_states, d_contexts, d_weights)
-            return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
-        keys: PreparedKeys = ctx.keys
-        _, value, _, _, W_a, v_a, W_hh, b_hh, W_c = given
-        T_dec, batch, T_enc = A.shape
-        d_attn, d_s = W_a.shape
-        make = value.new_empty
-        value, v_a, b_hh = value.contiguous(), v_a.contiguous(), b_hh.contiguous()
-        W_q = torch.cat([W_a, W_hh])
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        # A caller's autocast around backward() is not for the products in here.
+        with torch.autocast("cpu", enabled=False):
+            return _differentiate(ctx, *grads)
 
-        dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
-        dG, dQ, dA = make(G.shape), make(Q.shape), make(A.shape)
-        # Whatever strides they come with, rows of the last axis are read as they lie.
-        given_s = None if d_states is None else d_states.contiguous()
-        given_a = None if d_weights is None else d_weights.contiguous()
-        d_state = value.new_zeros(batch, d_s)
-        asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
-        step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
-        stride, from_state = Q.stride(1), 4 * d_attn
-        shared = _Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
-        gru, at_d_state = ctypes.addressof(shared), d_state.data_ptr()
-        at = [_addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
-        from_above = [
-            [None] * T_dec if each is None else _addresses(each.transpose(0, 1))
-            for each in (given_s, given_a)
-        ]
-        parts = (dG.unbind(0), dQ.unbind(0), dC.unbind(0))
-        for dg, dq, dc, *now in reversed(list(zip(*parts, *at, *from_above, strict=True))):
-            at_s, at_q, at_e, at_k, at_g, at_a, at_dg, at_dq, at_dc, at_da, by_s, by_a = now
-            native.call(
-                "regard_gru_backward",
-                None,
-                *(gru, by_s, T_dec * d_s, at_g, at_q + from_state, at_s),
-                *(at_dg, at_dq + from_state, at_d_state),
-            )
-            if d_contexts is None:
-                torch.mm(dg, W_c, out=dc)
-            else:
-                dc.addmm_(dg, W_c)
-            native.call(
-                "regard_step_backward",
-                None,
-                *(step, at_e, at_k, at_a, at_dc, by_a, T_dec * T_enc),
-                *(at_da, at_dq, stride, threads),
-            )
-            d_state.addmm_(dq, W_q)
 
-        flat_q, flat_g = dQ.view(-1, stride), dG.view(-1, 3 * d_s)
-        d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
-        d_key, d_v = _later(keys, key_mask, v_a, Q[..., :d_attn], dA)
-        return (
+def _differentiate(
+    ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    *given, key_mask, S, C, A, Q, E, K, G = ctx.saved_tensors
+    if torch.is_grad_enabled():
+        grads = (d_states, d_contexts, d_weights)
+        return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+    keys: PreparedKeys = ctx.keys
+    _, value, _, _, W_a, v_a, W_hh, b_hh, W_c = given
+    T_dec, batch, T_enc = A.shape
+    d_attn, d_s = W_a.shape
+    make = value.new_empty
+    value, v_a, b_hh = value.contiguous(), v_a.contiguous(), b_hh.contiguous()
+    W_q = torch.cat([W_a, W_hh])
+
+    dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
+    dG, dQ, dA = make(G.shape), make(Q.shape), make(A.shape)
+    # Whatever strides they come with, rows of the last axis are read as they lie.
+    given_s = None if d_states is None else d_states.contiguous()
+    given_a = None if d_weights is None else d_weights.contiguous()
+    d_state = value.new_zeros(batch, d_s)
+    asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
+    step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
+    stride, from_state = Q.stride(1), 4 * d_attn
+    shared = _Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
+    gru, at_d_state = ctypes.addressof(shared), d_state.data_ptr()
+    at = [_addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
+    from_above = [
+        [None] * T_dec if each is None else _addresses(each.transpose(0, 1))
+        for each in (given_s, given_a)
+    ]
+    parts = (dG.unbind(0), dQ.unbind(0), dC.unbind(0))
+    for dg, dq, dc, *now in reversed(list(zip(*parts, *at, *from_above, strict=True))):
+        at_s, at_q, at_e, at_k, at_g, at_a, at_dg, at_dq, at_dc, at_da, by_s, by_a = now
+        native.call(
+            "regard_gru_backward",
             None,
-            None,
-            d_key,
-            torch.bmm(A.permute(1, 2, 0), dC.transpose(0, 1)),
-            dG.transpose(0, 1),
-            d_state,
-            d_W_q[:d_attn],
-            d_v,
-            d_W_q[d_attn:],
-            flat_q[:, d_attn:].sum(0),
-            flat_g.t() @ C.view(-1, C.shape[2]),
+            *(gru, by_s, T_dec * d_s, at_g, at_q + from_state, at_s),
+            *(at_dg, at_dq + from_state, at_d_state),
         )
+        if d_contexts is None:
+            torch.mm(dg, W_c, out=dc)
+        else:
+            dc.addmm_(dg, W_c)
+        native.call(
+            "regard_step_backward",
+            None,
+            *(step, at_e, at_k, at_a, at_dc, by_a, T_dec * T_enc),
+            *(at_da, at_dq, stride, threads),
+        )
+        d_state.addmm_(dq, W_q)
+
+    flat_q, flat_g = dQ.view(-1, stride), dG.view(-1, 3 * d_s)
+    d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
+    d_key, d_v = _later(keys, key_mask, v_a, Q[..., :d_attn], dA)
+    return (
+        None,
+        None,
+        d_key,
+        torch.bmm(A.permute(1, 2, 0), dC.transpose(0, 1)),
+        dG.transpose(0, 1),
+        d_state,
+        d_W_q[:d_attn],
+        d_v,
+        d_W_q[d_attn:],
+        flat_q[:, d_attn:].sum(0),
+        flat_g.t() @ C.view(-1, C.shape[2]),
+    )
 
 
 def _later(
