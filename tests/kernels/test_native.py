@@ -20,7 +20,7 @@ VARIANTS = native.variants()
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_scores_and_gradients_are_right_in_everyarrays_of(regime, variant, rng):
+def test_scores_and_gradients_are_right_in_every_regime_of(regime, variant, rng):
     *given_, grad = arrays_of(regime, rng)
     expected, gradients = in_float64(*given_, grad)
     scores = native.additive_scores(*given_, variant=variant)
