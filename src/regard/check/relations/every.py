@@ -1,0 +1,1 @@
+"""Imports every module of relations, which registers them."""
