@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["GROUPS", "Example", "Rule", "pair"]
+__all__ = ["GROUPS", "Example", "Rule", "cross", "pair", "within"]
 
 GROUPS: Mapping[str, str] = {
     "RG1": "shape",
@@ -110,3 +110,33 @@ def pair(
         for text, printed in zip((wrong, right), prints, strict=True)
     )
     return bad, good
+
+
+def cross(*, keep: bool = False, **more: Any) -> dict[str, Any]:
+    """Return the contract of ``attend(query, keys)``, with a mask if `keep`, and `more`."""
+    inputs = {"query": "batch T_dec d_h", "keys": "batch T_enc d_h"}
+    contract: dict[str, Any] = {
+        "inputs": inputs | ({"keep": "batch T_enc"} if keep else {}),
+        "returns": [
+            {"name": "context", "axes": "batch T_dec d_h"},
+            {"name": "weights", "axes": "batch T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+        "score": "dot",
+    }
+    return contract | ({"kinds": {"keep": "keep"}} if keep else {}) | more
+
+
+def within(inputs: Mapping[str, str], *, heads: bool = False, **more: Any) -> dict[str, Any]:
+    """Return the contract of self-attention over `inputs`, per head if `heads`, and `more`."""
+    weights = "batch heads T T" if heads else "batch T T"
+    return {
+        "inputs": dict(inputs),
+        "returns": [
+            {"name": "context", "axes": "batch T d_model"},
+            {"name": "weights", "axes": weights},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+        "score": "scaled_dot",
+        **more,
+    }

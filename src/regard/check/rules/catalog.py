@@ -3,6 +3,7 @@
 import difflib
 import functools
 import importlib
+import re
 
 from regard.check.rules.base import GROUPS, Rule
 from regard.errors import InputError, explain
@@ -13,7 +14,9 @@ __all__ = ["every", "find"]
 @functools.cache
 def every() -> tuple[Rule, ...]:
     """Return all rules in the order of their codes."""
-    modules = (importlib.import_module(f"regard.check.rules.{name}") for name in GROUPS.values())
+    modules = (
+        importlib.import_module(f"regard.check.rules.{name}") for name in GROUPS.values()
+    )
     return tuple(sorted((rule for m in modules for rule in m.RULES), key=lambda r: r.code))
 
 
@@ -43,24 +46,18 @@ def find(name: str) -> Rule:
 
 
 def nearest(name: str) -> str:
-    """Return ``did you mean RG301 (softmax-axis)?``, or an empty text if nothing is near.
+    """Return the rules that may have been meant, as a question; empty if none is near.
 
     >>> nearest("softmax-axes")
     'did you mean softmax-axis (RG301) or softmax-twice (RG302)?'
     >>> nearest("RG399")
-    'did you mean RG301 (softmax-axis), RG302 (softmax-twice) or RG303 (not-normalised)?'
+    'did you mean RG301 (softmax-axis), RG302 (softmax-twice), RG303 (not-normalised)?'
     """
     wanted = name.strip().lower().replace("_", "-")
-    by_code = {rule.code.lower(): f"{rule.code} ({rule.name})" for rule in every()}
-    by_name = {rule.name: f"{rule.name} ({rule.code})" for rule in every()}
-    known = by_code if wanted.startswith("rg") and wanted[2:3].isdigit() else by_name
-    hits = difflib.get_close_matches(wanted, sorted(known), n=3, cutoff=0.6)
-    if known is by_code:  # all codes look alike: of the same likeness, the first
-        hits = sorted(hits) if hits else []
-        same = [code for code in sorted(known) if code[:3] == wanted[:3]]
-        hits = hits if len(hits) < 3 else same[:3] or hits
-    said = [known[hit] for hit in hits]
-    if not said:
-        return ""
-    *first, last = said
-    return f"did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
+    if re.match(r"rg\d", wanted):
+        # All codes look alike, so the group says more than the digits that differ.
+        group = [f"{r.code} ({r.name})" for r in every() if r.code[:3].lower() == wanted[:3]]
+        return f"did you mean {', '.join(group[:3])}?" if group else ""
+    known = {rule.name: f"{rule.name} ({rule.code})" for rule in every()}
+    hits = [known[hit] for hit in difflib.get_close_matches(wanted, sorted(known), 3, 0.7)]
+    return f"did you mean {' or '.join(hits)}?" if hits else ""
