@@ -14,6 +14,7 @@ from typing import Any
 from regard.check.cause import causes
 from regard.check.contract import Contract
 from regard.check.finding import Evidence, Finding, Location, Report
+from regard.check.regress import write_test
 from regard.check.relations.base import Case, Results, ask
 from regard.check.repair import Search, search
 from regard.check.roles import Guess, guess
@@ -28,13 +29,16 @@ class Options:
     """How far a check goes.
 
     ``seconds`` bounds the search for a repair; ``repair=False`` skips it. ``flags`` holds
-    statements given on the command line, in the contract's form.
+    statements given on the command line, in the contract's form. ``write_test`` asks for
+    the text of a regression test, whose header bears ``date``.
     """
 
     seed: int = 0
     seconds: float = 8.0
     repair: bool = True
     package: str = ""
+    write_test: bool = False
+    date: str = ""
     flags: Mapping[str, Any] | None = None
 
 
@@ -127,8 +131,20 @@ def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Repor
         signature=f"{loaded.entry}({', '.join(contract.inputs)})",
         sizes=tuple(case.bench(i).sizes.shown(contract.every_axis) for i in (0, 1)),
         relations=_table(results, found),
+        test=_test(case, findings, found, options),
         **_pictures(case, found),
     )
+
+
+def _test(
+    case: Case, findings: list[Finding], found: Search | None, options: Options
+) -> str:
+    worth = [f for f in findings if f.level != "note"]
+    if not options.write_test or not worth:
+        return ""
+    repaired = found.survivors[0].source if found is not None and found.survivors else None
+    test = write_test(case.loaded, case.contract, worth[0], repaired, date=options.date)
+    return test.text if test is not None else ""
 
 
 def _honest(finding: Finding, guessed: Guess) -> Finding:
@@ -235,5 +251,3 @@ def _versions() -> dict[str, str]:
         if module is not None:
             versions[name] = str(getattr(module, "__version__", ""))
     return versions
-
-

@@ -143,7 +143,8 @@ class Contract:
             or "float32",
             sizes={str(k): int(v) for k, v in (data.get("sizes") or {}).items()},
             layer=data.get("layer"),
-            padding=_one_of(where, "padding", data.get("padding"), ("left", "right")) or "right",
+            padding=_one_of(where, "padding", data.get("padding"), ("left", "right"))
+            or "right",
             all_masked=_one_of(where, "all_masked", data.get("all_masked"), ("zeros", "any")),
             target=str(data.get("target") or ""),
         )
@@ -238,7 +239,7 @@ def read_contract(path: str | Path) -> Contract:
     return Contract.from_mapping(data, str(path))
 
 
-def _bad(where: str, expected: str, got: str, near: Any) -> InputError:
+def _bad(where: str, expected: str, got: Any, near: Any) -> InputError:
     return InputError(
         explain(
             f"check: {where} states something unknown",

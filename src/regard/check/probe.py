@@ -87,7 +87,9 @@ class Probe:
         """Names of the arguments that carry content of any kind: floats and token ids."""
         yield from self.floats()
         for name in self.args:
-            if self.contract.kinds.get(name, "").startswith(("token_ids", "indices", "state_t")):
+            if self.contract.kinds.get(name, "").startswith(
+                ("token_ids", "indices", "state_t")
+            ):
                 yield name
 
     def is_parameter(self, name: str) -> bool:
@@ -102,13 +104,14 @@ class Probe:
         tokens = self.contract.axes(name)
         return tokens.index(token) if token in tokens else None
 
-    def _make(self, name: str, axes: str) -> Any:
+    def _make(self, name: str, axes: str) -> Any:  # noqa: PLR0911 - one a kind
         kind = self.contract.kinds.get(name)
         shape = self.sizes.shape(axes)
         if kind is None or kind in ("bias", "zero_padded"):
             x = self.noise(name, shape) * self._spread(name, shape)
             if kind == "zero_padded":
-                mask = self._mask(name, kind, axes, self._positions(axes), axes.split()[1])
+                real = self._positions(axes, features=True)
+                mask = self._mask(name, kind, real, axes.split()[1])
                 x = x * mask.real[..., None]
             return x
         if kind == "weights":
@@ -125,9 +128,8 @@ class Probe:
             return self._lengths(name, shape)
         if kind == "additive":
             return self._additive(name, axes, shape)
-        token = axes.split()[-1]
-        mask = self._mask(name, kind, axes, self._positions(axes), token)
-        real = mask.real if kind != "token_lists" else mask.real
+        token = axes.rsplit(maxsplit=1)[-1]
+        real = self._mask(name, kind, self._positions(axes), token).real
         keep = np.broadcast_to(
             real.reshape(real.shape[0], *([1] * (len(shape) - 2)), real.shape[-1])
             if len(shape) > 1
@@ -158,12 +160,11 @@ class Probe:
         # Products of unscaled features grow with their number.
         return 0.6 if self.contract.score in ("dot", "general") else 1.0
 
-    def _positions(self, axes: str) -> np.ndarray:
+    def _positions(self, axes: str, *, features: bool = False) -> np.ndarray:
+        """Real positions of every example; the last axis may be one of features."""
         shape = self.sizes.shape(axes)
         tokens = axes.split()
-        n = shape[-1] if self.contract.kinds else shape[-1]
-        if "zero_padded" in self.contract.kinds.values() and len(shape) == 3:
-            n = shape[1]
+        n = shape[1 if features else -1]
         batch = shape[0] if len(tokens) > 1 else 1
         keep = np.zeros((batch, n), dtype=bool)
         for b in range(batch):
@@ -174,7 +175,7 @@ class Probe:
                 keep[b, :k] = True
         return keep
 
-    def _mask(self, name: str, kind: str, axes: str, real: np.ndarray, token: str) -> Mask:
+    def _mask(self, name: str, kind: str, real: np.ndarray, token: str) -> Mask:
         mask = Mask(name, kind, token, real)
         self.masks[name] = mask
         return mask
@@ -186,7 +187,7 @@ class Probe:
         gaps = (2, 0, 3, 1)
         counts = [n if self.full else max(1, n - gaps[b % 4]) for b in range(shape[0])]
         real = np.arange(n)[None] < np.asarray(counts)[:, None]
-        self._mask(name, "lengths", name, real, token)
+        self._mask(name, "lengths", real, token)
         return np.asarray(counts, dtype=np.int64)
 
     def _additive(self, name: str, axes: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -202,6 +203,6 @@ class Probe:
                 ahead = np.triu(np.ones((rows, n), dtype=bool), 1)
             return np.broadcast_to(np.where(ahead, -1e9, 0.0), shape).copy()
         real = self._positions(axes)
-        self._mask(name, "additive", axes, real, tokens[-1])
+        self._mask(name, "additive", real, tokens[-1])
         spread = real.reshape(real.shape[0], *([1] * (len(shape) - 2)), n)
         return np.broadcast_to(np.where(spread, 0.0, -1e9), shape).copy()

@@ -26,7 +26,7 @@ import numpy as np
 from regard.check.contract import Contract
 from regard.check.sizes import Sizes
 
-__all__ = ["Crash", "Instance", "Loaded", "Outcome", "TookTooLong", "limit", "load"]
+__all__ = ["Crash", "Instance", "Loaded", "Outcome", "TookTooLong", "limit", "load", "quiet"]
 
 Value = Any  # np.ndarray, a number, a list, or a tuple of arrays
 
@@ -121,7 +121,7 @@ def load(source: str, path: str, entry: str, *, package: str = "") -> Loaded | C
     sys.modules[name] = module  # dataclasses and pickling look the module up
     try:
         code = compile(source, path, "exec", dont_inherit=True)
-        with _quiet():
+        with quiet():
             exec(code, module.__dict__)
     except SyntaxError as error:
         line = error.lineno or 1
@@ -188,7 +188,7 @@ class Instance:
             target = owner
         init = {name: self.sizes.value(v) for name, v in self.contract.init.items()}
         _seed(0)
-        with _quiet():
+        with quiet():
             made = target(**init)
             if self.library == "torch" and hasattr(made, "named_parameters"):
                 _redraw(made)
@@ -216,7 +216,7 @@ class Instance:
         before = {name: _digest(value) for name, value in given.items()}
         _seed(seed)
         try:
-            with _quiet(), self._no_grad():
+            with quiet(), self._no_grad():
                 raw = _apply(self.object, given)
             outputs = tuple(_flat(raw))
         except TookTooLong:
@@ -255,7 +255,7 @@ class Instance:
                     wanted[f"param:{name}"] = parameter
         _seed(seed)
         try:
-            with _quiet(), torch.enable_grad():
+            with quiet(), torch.enable_grad():
                 given = {
                     n: v.clone() if isinstance(v, torch.Tensor) and v.requires_grad else v
                     for n, v in given.items()
@@ -461,7 +461,7 @@ def _seed(seed: int) -> None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep the user's warnings to themselves; what they print is the worker's to bound."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -156,7 +156,7 @@ class Bench:
     def out(self) -> Outcome:
         """The plain run's outcome; only where it did not crash."""
         base = self.base
-        assert isinstance(base, Outcome)  # noqa: S101 - relations run only then
+        assert isinstance(base, Outcome)  # relations run only then
         return base
 
     @property
