@@ -30,22 +30,22 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 # Feature sizes are even, because code halves them; d_model is heads*d_head.
 SETS: tuple[Mapping[str, int], ...] = (
     {
-        **{"batch": 3, "T_enc": 7, "T_dec": 5, "T": 11, "T_mem": 6, "heads": 4, "kv_heads": 2},
-        **{"d_head": 10, "d_s": 16, "d_h": 18, "d_attn": 24, "d_v": 26, "d_emb": 34},
-        **{"vocab": 29, "layers": 2, "dirs": 2, "beam": 4, "height": 2, "width": 8},
-        **{"d_k": 14, "d_ff": 46, "n_features": 13, "n_classes": 19},
+        **{"batch": 3, "T_enc": 7, "T_dec": 5, "T": 13, "T_mem": 6, "heads": 4, "kv_heads": 2},
+        **{"d_head": 10, "d_s": 28, "d_h": 38, "d_attn": 16, "d_v": 46, "d_emb": 32},
+        **{"vocab": 29, "layers": 2, "dirs": 2, "beam": 4, "height": 2, "width": 9},
+        **{"d_k": 34, "d_ff": 36, "n_features": 15, "n_classes": 17},
     },
     {
-        **{"batch": 4, "T_enc": 9, "T_dec": 3, "T": 8, "T_mem": 5, "heads": 6, "kv_heads": 3},
-        **{"d_head": 14, "d_s": 22, "d_h": 26, "d_attn": 20, "d_v": 32, "d_emb": 38},
-        **{"vocab": 41, "layers": 3, "dirs": 2, "beam": 2, "height": 2, "width": 5},
-        **{"d_k": 16, "d_ff": 50, "n_features": 11, "n_classes": 17},
+        **{"batch": 4, "T_enc": 11, "T_dec": 3, "T": 13, "T_mem": 5, "heads": 6, "kv_heads": 3},
+        **{"d_head": 10, "d_s": 36, "d_h": 46, "d_attn": 16, "d_v": 18, "d_emb": 12},
+        **{"vocab": 29, "layers": 3, "dirs": 2, "beam": 2, "height": 2, "width": 7},
+        **{"d_k": 34, "d_ff": 28, "n_features": 15, "n_classes": 19},
     },
     {
-        **{"batch": 2, "T_enc": 13, "T_dec": 6, "T": 10, "T_mem": 4, "heads": 3, "kv_heads": 1},
-        **{"d_head": 12, "d_s": 20, "d_h": 22, "d_attn": 28, "d_v": 16, "d_emb": 30},
-        **{"vocab": 37, "layers": 4, "dirs": 2, "beam": 5, "height": 3, "width": 7},
-        **{"d_k": 18, "d_ff": 44, "n_features": 15, "n_classes": 19},
+        **{"batch": 5, "T_enc": 9, "T_dec": 3, "T": 12, "T_mem": 4, "heads": 6, "kv_heads": 2},
+        **{"d_head": 16, "d_s": 20, "d_h": 34, "d_attn": 28, "d_v": 14, "d_emb": 44},
+        **{"vocab": 43, "layers": 4, "dirs": 2, "beam": 2, "height": 2, "width": 11},
+        **{"d_k": 38, "d_ff": 42, "n_features": 19, "n_classes": 21},
     },
 )
 _FREE = ((47, 53, 59, 61, 67, 71), (43, 53, 59, 61, 67, 71), (47, 51, 53, 57, 61, 63))
