@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
+    from regard import check
     from regard.attention import coverage, masks, monotonic, reference, scores
     from regard.attention.attend import Attended, attend, self_attention
     from regard.attention.heads import merge_heads, multi_head, split_heads
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from regard.kernels.choose import backend
 
 _HOMES = {
+    "check": "regard.check",
     "coverage": "regard.attention.coverage",
     "monotonic": "regard.attention.monotonic",
     "testing": "regard.testing",
@@ -68,7 +70,7 @@ _HOMES = {
     "ShapeError": "regard.errors",
 }
 
-_MODULES = {"coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
+_MODULES = {"check", "coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
 
 __all__ = [
     "Attended",
@@ -82,6 +84,7 @@ __all__ = [
     "additive_attention",
     "attend",
     "backend",
+    "check",
     "concat_attention",
     "coverage",
     "dot_attention",

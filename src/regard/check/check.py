@@ -18,7 +18,7 @@ from regard.check.regress import write_test
 from regard.check.relations.base import Case, Results, ask
 from regard.check.repair import Search, search
 from regard.check.roles import Guess, guess
-from regard.check.subject import Crash, Loaded, TookTooLong, limit, load
+from regard.check.subject import Crash, Loaded, TookTooLong, limit, load, surroundings
 from regard.version import __version__
 
 __all__ = ["Options", "check_source"]
@@ -30,13 +30,15 @@ class Options:
 
     ``seconds`` bounds the search for a repair; ``repair=False`` skips it. ``flags`` holds
     statements given on the command line, in the contract's form. ``write_test`` asks for
-    the text of a regression test, whose header bears ``date``.
+    the text of a regression test, whose header bears ``date``. ``package`` and ``scope``
+    are the text's surroundings (:func:`regard.check.subject.surroundings`).
     """
 
     seed: int = 0
     seconds: float = 8.0
     repair: bool = True
     package: str = ""
+    scope: Mapping[str, Any] | None = None
     write_test: bool = False
     date: str = ""
     flags: Mapping[str, Any] | None = None
@@ -76,15 +78,16 @@ def check_source(
     started = time.monotonic()
     options = options or Options()
     declared = None if contract is None else Contract.from_mapping(contract)
-    try:
-        with limit(20.0):
-            loaded = load(source, path, entry, package=options.package)
-    except TookTooLong:
-        loaded = Crash("Timeout", "the file did not finish to run", 1, (1,), "load")
-    if isinstance(loaded, Crash):
-        report = _unchecked("RG901", "could-not-load", path, entry, loaded)
-    else:
-        report = _check(loaded, declared, options)
+    with surroundings(path, package=options.package, scope=options.scope):
+        try:
+            with limit(20.0):
+                loaded = load(source, path, entry)
+        except TookTooLong:
+            loaded = Crash("Timeout", "the file did not finish to run", 1, (1,), "load")
+        if isinstance(loaded, Crash):
+            report = _unchecked("RG901", "could-not-load", path, entry, loaded)
+        else:
+            report = _check(loaded, declared, options)
     return replace(
         report,
         source=source,
