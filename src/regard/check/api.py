@@ -99,9 +99,8 @@ def check(
         flags["inputs"] = dict(axes)
     if mask is not None:
         if mask not in ("keep", "drop"):
-            raise InputError(
-                explain("check(): unknown polarity", expected="'keep' or 'drop'", got=repr(mask))
-            )
+            said = "check(): `mask` is no polarity"
+            raise InputError(explain(said, expected="'keep' or 'drop'", got=repr(mask)))
         flags["mask"] = mask
     options = Options(
         seed=seed,
