@@ -130,7 +130,9 @@ class Bench:
         self.case, self.sizes = case, sizes
         self.contract = case.contract
         self.probe = Probe(self.contract, sizes, seed=case.seed, choice=self.choices - 1)
-        self.instance = Instance(case.loaded, self.contract, sizes)
+        # Dropout would hide every other relation; those about it build their own instance.
+        self._steady = self.contract.with_(mode="eval")
+        self.instance = Instance(case.loaded, self._steady, sizes)
         self._base: Outcome | Crash | None = None
         self._trace: Any = None
 
@@ -170,7 +172,7 @@ class Bench:
 
     def fresh(self) -> Instance:
         """The target built anew, at the same sizes and with the same parameters."""
-        return Instance(self.case.loaded, self.contract, self.sizes)
+        return Instance(self.case.loaded, self._steady, self.sizes)
 
     def run(self, **changes: Any) -> Outcome | Crash:
         """Run with some arguments replaced."""
@@ -269,6 +271,9 @@ def ask(
             continue
         results.verdicts.append(Verdict("runs", "holds"))
         results.outputs += [o for o in base.outputs if o is not None]
+        if case.contract.mode == "train":
+            training = Instance(case.loaded, case.contract, bench.sizes).call(bench.probe.args)
+            results.outputs += [o for o in getattr(training, "outputs", ()) if o is not None]
     if any(v.state == "fails" for v in results.verdicts):
         return results
     for each in order:

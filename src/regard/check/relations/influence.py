@@ -1,0 +1,192 @@
+"""Everything that is given takes part: inputs, their features, learned arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.subject import Crash, Outcome
+
+__all__ = ["inputs_matter", "parameters_matter", "weights_need_query"]
+
+
+@relation("inputs-matter", "every argument moves a result", cost=2)
+def inputs_matter(bench: Bench) -> Verdict | None:
+    """Change one argument after the other, and each half of its features."""
+    here = layout(bench)
+    names = [*here.content, *(n for n in bench.probe.floats() if bench.probe.is_parameter(n))]
+    for name in names:
+        for where, what in _pieces(here, name):
+            out = bench.ok(**{name: here.noised(name, **where)})
+            if out is None:
+                break
+            if not _moved(bench, out):
+                code = "RG305" if name in here.query_parts() and here.keys else "RG701"
+                return fails(
+                    code,
+                    f"{what} changes no result",
+                    about=name,
+                    measured=(Measurement("largest change of a result", "0", "must not be 0"),),
+                    hidden="every shape is right and nothing raises",
+                )
+    return holds() if names else None
+
+
+@relation("weights-need-query", "other queries, other weights", cost=1)
+def weights_need_query(bench: Bench) -> Verdict | None:
+    """Change the queries and watch the returned weights."""
+    here = layout(bench)
+    if bench.contract.score in ("pooling", "none", None) or not here.keys:
+        return None
+    before = here.alignment(bench.out)
+    parts = here.query_parts()
+    if before is None or not parts or here.n_keys < 2:
+        return None
+    for salt in (1, 2):
+        out = bench.ok(**{n: here.noised(n, salt) for n in parts})
+        after = here.alignment(out) if out is not None else None
+        if after is None:
+            return None
+        if np.abs(after - before).max() > 1e-5:
+            return holds()
+    return fails(
+        "RG305",
+        f"`{bench.contract.weights}` is the same whatever the query "
+        f"({', '.join(f'`{p}`' for p in parts)}): its part cancels in the softmax",
+        about=parts[0],
+        measured=(Measurement("change of the weights", "0", "must not be 0"),),
+        depends_on=("score",),
+        hidden="the weights are a distribution and learn an average",
+    )
+
+
+@relation("parameters-matter", "every learned array has a gradient", cost=3, everywhere=False)
+def parameters_matter(bench: Bench) -> Verdict | None:
+    """Ask for gradients (PyTorch) or change single entries (NumPy)."""
+    here = layout(bench)
+    if bench.instance.library != "torch":
+        return _entries_matter(bench, here)
+    roles = {r.role for r in bench.contract.returns}
+    if roles == {"index"} or bench.contract.dtype in ("float16", "bfloat16"):
+        return None
+    found = bench.instance.gradients(bench.probe.args)
+    if isinstance(found, Crash) or not found:
+        return None
+    tables = _tables(bench.instance.module)
+    for name, gradient in found.items():
+        kind, short = name.split(":", 1)
+        if kind == "input" and short not in here.content:
+            continue
+        if "bias" in short.rsplit(".", 1)[-1] or short in ("b", "b_a"):
+            continue  # a bias on keys or on the score cancels in the softmax, rightly
+        verdict = _dead(name, gradient, short in tables or kind == "input")
+        if verdict is not None:
+            return verdict
+    return holds()
+
+
+def _dead(name: str, gradient: np.ndarray | None, whole: bool) -> Verdict | None:
+    kind, short = name.split(":", 1)
+    what = "parameter" if kind == "param" else "argument"
+    if gradient is None or not np.abs(gradient).max() > 0:
+        return fails(
+            "RG701",
+            f"{what} `{short}` gets no gradient",
+            about=short,
+            measured=(Measurement(f"gradient of {short}", "none", "must not be 0"),),
+            hidden="the forward result has the right shape; this part never learns",
+        )
+    if np.isnan(gradient).any():
+        return fails(
+            "RG702",
+            f"the gradient of `{short}` is NaN while the result is finite",
+            about=short,
+            measured=(Measurement(f"gradient of {short}", "NaN", "must be finite"),),
+        )
+    if whole or gradient.ndim < 2:
+        return None
+    dead = np.abs(gradient) <= 1e-10 * np.abs(gradient).max()
+    share = float(dead.mean())
+    if share >= 0.2:
+        return fails(
+            "RG701",
+            f"{share:.0%} of {what} `{short}` gets no gradient",
+            about=short,
+            measured=(Measurement(f"entries of {short} at 0", f"{share:.0%}", "must be 0%"),),
+            hidden="the forward result has the right shape; this part never learns",
+        )
+    return None
+
+
+def _tables(module: Any) -> set[str]:
+    """Names of embedding tables, of which a call uses some rows only."""
+    if module is None:
+        return set()
+    found = set()
+    for name, part in module.named_modules():
+        if type(part).__name__ in ("Embedding", "EmbeddingBag"):
+            found |= {f"{name}.{p}" if name else p for p, _ in part.named_parameters()}
+    # A bare table of positions is longer than the sequence.
+    for name, parameter in module.named_parameters():
+        if parameter.dim() >= 2 and 64 in parameter.shape:
+            found.add(name)
+    return found
+
+
+def _entries_matter(bench: Bench, here: Layout) -> Verdict | None:
+    names = [n for n in bench.probe.floats() if bench.probe.is_parameter(n)]
+    names = [n for n in names if n not in ("b", "b_a", "bias")]
+    for name in names:
+        value = bench.probe.args[name]
+        rng = np.random.default_rng(3)
+        for _ in range(2):
+            index = tuple(int(rng.integers(n)) for n in value.shape)
+            fresh = value.copy()
+            fresh[index] += 2.0
+            out = bench.ok(**{name: fresh})
+            if out is not None and not _moved(bench, out):
+                return fails(
+                    "RG701",
+                    f"entry {index} of `{name}` changes no result",
+                    about=name,
+                    measured=(Measurement("largest change of a result", "0", "must not be 0"),),
+                    hidden="the result has the right shape; part of the array is not read",
+                )
+    return holds() if names else None
+
+
+def _pieces(here: Layout, name: str) -> list[tuple[dict[str, Any], str]]:
+    """The parts of an argument that each must matter: all of it, and halves of its features."""
+    pieces: list[tuple[dict[str, Any], str]] = [({}, f"argument `{name}`")]
+    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.probe.is_parameter(name):
+        return pieces
+    axes = here.inputs[name]
+    layered = set(axes.names) & {"layers", "dirs"}
+    for i, axis in enumerate(axes.names):
+        size = axes.shape[i]
+        if axis.startswith("d_") and size >= 4 and not layered:
+            pieces += [
+                ({axis: slice(0, size // 2)}, f"the first half of `{name}` along {axis}"),
+                ({axis: slice(size // 2, size)}, f"the second half of `{name}` along {axis}"),
+            ]
+        elif axis in ("heads", "kv_heads") and size > 1:
+            pieces += [({axis: h}, f"{axis} {h} of `{name}`") for h in (0, size - 1)]
+    return pieces
+
+
+def _moved(bench: Bench, out: Outcome) -> bool:
+    for a, b in zip(bench.out.outputs, out.outputs, strict=False):
+        if a is None or b is None or a.shape != b.shape or a.dtype == object:
+            continue
+        if a.dtype.kind not in "fc":
+            if (a != b).any():
+                return True
+            continue
+        finite = np.isfinite(a) & np.isfinite(b)
+        if (np.isfinite(a) != np.isfinite(b)).any():
+            return True
+        if finite.any() and np.abs(a[finite] - b[finite]).max() > 1e-6:
+            return True
+    return False
