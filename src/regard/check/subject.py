@@ -26,7 +26,19 @@ import numpy as np
 from regard.check.contract import Contract
 from regard.check.sizes import Sizes
 
-__all__ = ["Crash", "Instance", "Loaded", "Outcome", "TookTooLong", "limit", "load", "quiet"]
+__all__ = [
+    "Crash",
+    "Instance",
+    "Loaded",
+    "Outcome",
+    "TookTooLong",
+    "crash_of",
+    "flat",
+    "limit",
+    "load",
+    "quiet",
+    "surroundings",
+]
 
 Value = Any  # np.ndarray, a number, a list, or a tuple of arrays
 
@@ -110,10 +122,43 @@ def limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def load(source: str, path: str, entry: str, *, package: str = "") -> Loaded | Crash:
+@dataclass(frozen=True)
+class _Surroundings:
+    package: str = ""
+    scope: Mapping[str, Any] = field(default_factory=dict)
+
+
+_surroundings: dict[str, _Surroundings] = {}
+
+
+@contextlib.contextmanager
+def surroundings(
+    path: str, *, package: str = "", scope: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """Say where every text of this path belongs, for as long as the block lasts.
+
+    ``package`` is what relative imports start from; ``scope`` holds names that the text finds
+    already defined, as a notebook's cell does.
+    """
+    before = _surroundings.get(path)
+    _surroundings[path] = _Surroundings(package, dict(scope or {}))
+    try:
+        yield
+    finally:
+        if before is None:
+            del _surroundings[path]
+        else:
+            _surroundings[path] = before
+
+
+def load(source: str, path: str, entry: str) -> Loaded | Crash:
     """Execute a module's text and find ``entry`` (``name`` or ``Class.method``) in it."""
+    around = _surroundings.get(path, _Surroundings())
+    package = around.package
     name = f"{package}.{_stem(path)}" if package else f"_regard_subject_{_stem(path)}"
     module = types.ModuleType(name)
+    module.__dict__.update(around.scope)
+    module.__dict__.update({"__name__": name})
     module.__file__ = path
     module.__package__ = package
     # Tracebacks and inspect.getsource read the text that ran, not the file on disk.
@@ -214,11 +259,9 @@ class Instance:
             return self.crash
         given = self.arguments(args)
         before = {name: _digest(value) for name, value in given.items()}
-        _seed(seed)
         try:
-            with quiet(), self._no_grad():
-                raw = _apply(self.object, given)
-            outputs = tuple(_flat(raw))
+            raw = self.apply(given, seed=seed)
+            outputs = tuple(flat(raw))
         except TookTooLong:
             raise
         except BaseException as error:
@@ -230,6 +273,12 @@ class Instance:
         kinds = tuple(_dtype_name(o) for o in outputs)
         arrays = tuple(None if o is None else _as_numpy(o) for o in outputs)
         return Outcome(arrays, names, kinds, mutated, raw=raw)
+
+    def apply(self, given: dict[str, Any], *, seed: int = 0) -> Any:
+        """Call with arguments of the user's library and return the result as it is."""
+        _seed(seed)
+        with quiet(), self._no_grad():
+            return _apply(self.object, given)
 
     def gradients(
         self, args: Mapping[str, Value], *, seed: int = 0
@@ -260,7 +309,7 @@ class Instance:
                     n: v.clone() if isinstance(v, torch.Tensor) and v.requires_grad else v
                     for n, v in given.items()
                 }
-                outputs = list(_flat(_apply(self.object, given)))
+                outputs = list(flat(_apply(self.object, given)))
                 generator = torch.Generator().manual_seed(5)
                 total = None
                 for out in outputs:
@@ -326,25 +375,25 @@ def _apply(target: Any, given: dict[str, Any]) -> Any:
     return target(*(given[n] for n in by_position), **rest)
 
 
-def _flat(raw: Any) -> Iterator[Any]:
+def flat(raw: Any) -> Iterator[Any]:
     """Every array of a result: tuples, lists of arrays, dicts and dataclasses opened."""
     if raw is None or hasattr(raw, "shape"):
         yield raw
     elif isinstance(raw, Mapping):
         for value in raw.values():
-            yield from _flat(value)
+            yield from flat(value)
     elif isinstance(raw, tuple):
         for value in raw:
-            yield from _flat(value)
+            yield from flat(value)
     elif isinstance(raw, list):
         if raw and all(hasattr(v, "shape") for v in raw):
             for value in raw:
-                yield from _flat(value)
+                yield from flat(value)
         else:
             yield raw
     elif hasattr(raw, "__dataclass_fields__"):
         for name in raw.__dataclass_fields__:
-            yield from _flat(getattr(raw, name))
+            yield from flat(getattr(raw, name))
     else:
         yield raw
 
