@@ -1,4 +1,4 @@
-"""Stand-ins for the engine of `regard check`, so that its processes are tested by themselves."""
+"""Stand-ins for the engine of `regard check`, to test its processes by themselves."""
 
 import dataclasses
 import sys

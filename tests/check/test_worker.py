@@ -126,7 +126,7 @@ MISBEHAVIOUR = {
         2,
     ),
     "grows-without-bound": (
-        "def attend():\n    held = []\n    while True:\n        held.append(bytearray(2**24))\n",
+        "def attend():\n    all = []\n    while True:\n        all.append(bytearray(2**24))\n",
         "RG904",
         "within 512 MiB of memory",
         4,
