@@ -220,6 +220,8 @@ def _noted(
         node = recorder.note(op, bare, nodes, arguments, alias=shown)
         if node is None:
             return shown
+        if isinstance(shown, np.ndarray) and not given:
+            recorder.owners.setdefault(id(_owner(shown)), shown)
         if given:
             _write_through(recorder, result, node)
             return result
@@ -262,16 +264,18 @@ def _operand(recorder: Recorder, value: Any) -> Node:
 
 def _write_through(recorder: Recorder, array: Any, node: Node) -> None:
     """Writing into a view writes into what it is a view of."""
-    base = array.base
-    for _ in range(8):
-        if base is None:
-            return
-        before = recorder.find(base)
-        if before is not None and before is not node and before.shape != node.shape:
-            recorder.note(
-                node.op, base.view(np.ndarray), (before, node), {"inplace": True}, alias=base
-            )
-        base = base.base if isinstance(base, np.ndarray) else None
+    whole = recorder.owners.get(id(_owner(array)))
+    before = None if whole is None or whole is array else recorder.find(whole)
+    if before is not None:
+        recorder.note(
+            node.op, whole.view(np.ndarray), (before, node), {"inplace": True}, alias=whole
+        )
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _guarded(run: Callable[[], Any], name: str, inputs: tuple[Any, ...], keywords: Any) -> Any:

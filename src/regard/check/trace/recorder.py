@@ -37,6 +37,7 @@ class Recorder:
         self.path, self.replace = path, replace
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []  # an identity is reused once its object is gone
+        self.owners: dict[int, Any] = {}  # memory -> the array that is all of it
         self._homes: dict[int, CodeType] = {}  # node -> the code that made it
         self._aliases: dict[int, str] = {}  # names in other functions than the maker's
         self._lines = source.splitlines()

@@ -27,7 +27,18 @@ _SAME = {
     **{"type": "to", "type_as": "to", "astype": "to", "bfloat16": "to", "byte": "to"},
     **{"special_expit": "sigmoid", "copy": "clone", "asarray": "to"},
 }
-_REFLECTED = {"radd", "rsub", "rmul", "rtruediv", "rmatmul", "rpow", "rand", "ror", "rxor"}
+_REFLECTED = {
+    "rdiv",
+    "radd",
+    "rsub",
+    "rmul",
+    "rtruediv",
+    "rmatmul",
+    "rpow",
+    "rand",
+    "ror",
+    "rxor",
+}
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), ("dim",)),
     **dict.fromkeys(

@@ -181,7 +181,9 @@ def _slope(path: list[Node]) -> tuple[float | None, float | None]:
         if before.shape != after.shape:
             return None, None
         a, b = before.value, _less_added(before, after)
-        keep = np.isfinite(a) & np.isfinite(b) & (np.abs(a) < _FINITE) & (np.abs(b) < _FINITE)
+        keep = np.isfinite(b)
+        for array in (a, after.value):
+            keep &= np.isfinite(array) & (np.abs(array) < _FINITE)
         x, y = a[keep].astype(np.float64), b[keep].astype(np.float64)
         energy = float(x @ x)
         if x.size < 2 or energy == 0.0:
@@ -263,11 +265,10 @@ def _meets_values(use: Node, node: Node, site: Site) -> bool:
     if other.dtype.startswith(("bool", "int", "uint")) or int(np.prod(other.shape)) <= 1:
         return False
     # A mask, a renormaliser or a gate keeps the shape; values bring features and are summed.
-    return (
-        any(n.op in ("sum", "mean") and n.inputs[0] is use for n in use.uses)
-        and (int(np.prod(use.shape)) > int(np.prod(node.shape)) or len(other.shape) > 1)
-        and not _derives(other, site.weights)
-    )
+    if int(np.prod(use.shape)) <= int(np.prod(node.shape)):
+        return False
+    summed = any(n.op in ("sum", "mean") and n.inputs[0] is use for n in use.uses)
+    return summed and not _derives(other, site.weights)
 
 
 def _derives(node: Node, root: Node) -> bool:
