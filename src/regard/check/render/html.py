@@ -150,14 +150,16 @@ def _path(finding: Finding, report: Report) -> str:
     steps = figure.path_of(finding, report)
     if not steps:
         return ""
-    last = "The last row is the tensor of this finding; a wrong axis is outlined and named."
+    last = ""
+    if finding.tensor is not None:
+        last = " The last is the one of this finding; a wrong axis is outlined and named."
     rows = [
         (str(step.line) if step.line > 0 else "input", step.name, axes(step.axes))
         for step in steps
     ]
     return _figure(
         "The path of the tensors",
-        f"One row a tensor in the order of their making, one box an axis. {last}",
+        f"One row a tensor in the order of their making, one box an axis.{last}",
         figure.tensors(finding, report),
         _table("The same as text", ("line", "tensor", "axes"), rows),
     )

@@ -38,6 +38,7 @@ PAGE = f"""
 * {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 1.5rem; max-width: 60rem; background: var(--paper);
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
+a {{ color: inherit; }}
 h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.2rem; margin-top: 2rem; }}
 h3 {{ font-size: 1rem; margin-bottom: 0.25rem; }}
 pre, code, .mono {{ font-family: ui-monospace, monospace; font-size: 0.85rem; }}
@@ -61,8 +62,7 @@ section.note {{ border-color: var(--note); }}
 .side {{ display: flex; flex-wrap: wrap; gap: 2rem; }}
 .quiet {{ color: var(--quiet); }}
 @media print {{ body {{ padding: 0; max-width: none; font-size: 10pt; }}
-  pre {{ white-space: pre-wrap; }} a {{ color: inherit; }}
-  section, tr {{ break-inside: avoid; }} }}
+  pre {{ white-space: pre-wrap; }} section, tr {{ break-inside: avoid; }} }}
 """.strip()
 
 SNIPPET = (

@@ -2,6 +2,6 @@
 
 from regard.check.rules.base import GROUPS, Example, Rule
 from regard.check.rules.catalog import every, find
-from regard.check.rules.selection import Selection
+from regard.check.rules.selection import Selection, chosen
 
-__all__ = ["GROUPS", "Example", "Rule", "Selection", "every", "find"]
+__all__ = ["GROUPS", "Example", "Rule", "Selection", "chosen", "every", "find"]

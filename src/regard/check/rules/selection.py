@@ -3,17 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from regard.check.rules.base import GROUPS
+from regard.check.rules.base import GROUPS, Rule
 from regard.check.rules.catalog import every, find
 
-__all__ = ["Selection"]
+__all__ = ["Selection", "chosen"]
 
 
 @dataclass(frozen=True)
 class Selection:
     """Rules to report: the selected ones less the ignored ones.
 
-    Make one with :meth:`of`. ``could-not-...`` findings are never left out: they say that
+    Make one with :meth:`of`. The rules of the group ``run`` are never left out: they say that
     nothing was checked, which is no matter of taste.
     """
 
@@ -46,6 +46,18 @@ class Selection:
 
     def __contains__(self, code: object) -> bool:
         return code in self.codes
+
+
+def chosen(texts: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules that codes, names and groups stand for; all rules for none.
+
+    Raises
+    ------
+    InputError
+        One of them is unknown; the text names the nearest.
+    """
+    codes = _codes(texts) or {rule.code for rule in every()}
+    return tuple(rule for rule in every() if rule.code in codes)
 
 
 def _codes(texts: Iterable[str]) -> set[str]:
