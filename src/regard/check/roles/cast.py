@@ -147,9 +147,6 @@ def _together(roles: dict[str, str], reading: Reading) -> None:
             roles[name] = "step"
         elif "key" in here:
             roles[name] = "second"
-    keys = [n for n in content if roles[n] == "key"]
-    for name in keys[1:]:
-        roles[name] = "second"
     here = {roles[n] for n in content}
     queries = [n for n in content if roles[n] == "query"]
     if "query" in here and not here & {"key", "value"} and len(queries) > 1:
@@ -159,6 +156,9 @@ def _together(roles: dict[str, str], reading: Reading) -> None:
         others = [n for n in content if n != first]
         if first is not None and others:
             roles[first] = "query"
+    keys = [n for n in content if roles[n] == "key"]
+    for name in keys[1:]:
+        roles[name] = "second"
 
 
 def _is_single(pieces: tuple[str, ...]) -> bool:
