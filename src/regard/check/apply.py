@@ -18,7 +18,15 @@ from pathlib import Path
 from regard.check.finding import Edit, Finding, Report
 from regard.errors import InputError, explain
 
-__all__ = ["Change", "Write", "apply_edits", "plan_fixes", "save_patch", "write_changes"]
+__all__ = [
+    "Change",
+    "Write",
+    "apply_edits",
+    "plan_fixes",
+    "save_patch",
+    "unified",
+    "write_changes",
+]
 
 Write = Callable[[Path, bytes], None]
 """Replaces a file's content as a whole, or leaves it as it was."""
@@ -54,7 +62,7 @@ class Change:
     def diff(self) -> str:
         """The unified diff, as ``git apply`` takes it; the line ends are those of the file."""
         name = os.path.relpath(os.path.realpath(self.path)).replace(os.sep, "/")
-        return _unified(self.before, self.after, f"a/{name}", f"b/{name}")
+        return unified(self.before, self.after, f"a/{name}", f"b/{name}")
 
 
 def plan_fixes(reports: Iterable[Report]) -> list[Change]:
@@ -157,6 +165,16 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*out, text[at:]])
 
 
+def unified(before: str, after: str, name_before: str, name_after: str) -> str:
+    """Return a unified diff that keeps each line's own end, as ``git apply`` takes it."""
+    # splitlines() would also split at form feeds, which end no line of a patch.
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+\Z", text) for text in (before, after))
+    lines = []
+    for line in difflib.unified_diff(old, new, name_before, name_after):
+        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)
+
+
 def _is_due(finding: Finding) -> bool:
     fix = finding.fix
     return not finding.suppressed and fix is not None and fix.status == "proven"
@@ -232,12 +250,3 @@ def _has_changed(path: str) -> InputError:
             help="run the command again",
         )
     )
-
-
-def _unified(before: str, after: str, name_before: str, name_after: str) -> str:
-    # splitlines() would also split at form feeds, which end no line of a patch.
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+\Z", text) for text in (before, after))
-    lines = []
-    for line in difflib.unified_diff(old, new, name_before, name_after):
-        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-    return "".join(lines)

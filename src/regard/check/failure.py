@@ -82,7 +82,7 @@ def failed(target: Target, failure: Failure) -> Report:
     return Report(
         target=target.name,
         findings=(finding,),
-        not_checked=(f"anything: {message}",),
+        not_checked=("every relation",),
         source=target.source,
         path=target.path,
     )

@@ -26,6 +26,7 @@ __all__ = [
     "import_folders",
     "package_of",
     "read_source",
+    "reread",
 ]
 
 Discover = Callable[[str], Iterable[str]]
@@ -151,6 +152,20 @@ def read_source(path: str | Path) -> str:
             path, "Python text, UTF-8 unless it says otherwise", str(error)
         ) from None
     return re.sub(r"\r\n?", "\n", text)
+
+
+def reread(target: Target) -> Target:
+    """Return a target with the text that its file has now.
+
+    Raises
+    ------
+    InputError
+        It cannot be read any more.
+    """
+    source = read_source(target.path)
+    tree = _parse(source)
+    broken = tree if isinstance(tree, Broken) else None
+    return Target(target.path, target.entry, source, broken)
 
 
 def import_folders(path: str | Path) -> tuple[str, ...]:

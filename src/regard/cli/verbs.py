@@ -18,6 +18,7 @@ __all__ = ["cli", "run_verb"]
 # Verb -> where its command lives, and its line in `regard --help`. A module is imported when
 # its verb is asked for and not before: torch takes seconds to load.
 _VERBS = {
+    "check": ("regard.cli.check:check", "Find the attention bug that does not crash."),
     "demo": ("regard.cli.demo:demo", "Show what attention fixes, and write a report."),
     "train": ("regard.cli.train:train", "Train a model on pairs of texts."),
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
