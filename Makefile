@@ -46,6 +46,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python benchmarks/mutants.py --check
 	$(BIN)/python benchmarks/contract_vs_peers.py --check
 	$(BIN)/python docs/readme_results.py --check
+	$(BIN)/python docs/rules.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

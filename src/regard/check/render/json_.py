@@ -9,6 +9,11 @@ from regard.check.finding import Report
 
 __all__ = ["dumped", "render"]
 
+# What a terminal obeys, what turns the direction of writing, and halves of characters.
+_INVISIBLE = re.compile(
+    "[\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
+
 
 def render(reports: Sequence[Report]) -> str:
     """Return one object: the report of one target, or ``{"results": [...]}`` for several."""
@@ -18,6 +23,6 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def dumped(value: Any, *, indent: int | None = 2) -> str:
-    """Return JSON that every reader takes: no NaN, and no half of a character."""
+    """Return JSON that every reader takes: no NaN, no half characters, nothing invisible."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half.group()):04x}", text)
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

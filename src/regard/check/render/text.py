@@ -120,7 +120,9 @@ def _finding(paper: _Paper, finding: Finding, report: Report) -> None:
     paper.gap()
     proven = any(fix.status == "proven" for fix in finding.fixes)
     ways = ["apply: --fix", "keep it fixed: --write-test"] if proven else []
-    paper.add("  " + "     ".join([*ways, f"why: regard explain {finding.code}"]))
+    ways.append(f"why: regard explain {finding.code}")
+    line = "  " + "     ".join(ways)
+    paper.add(*([line] if len(line) <= paper.width else [f"  {way}" for way in ways]))
 
 
 def _evidence(paper: _Paper, finding: Finding) -> None:
