@@ -1,0 +1,289 @@
+"""Axes: which one a call works on, axes that are named nowhere, axes exchanged."""
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from regard.check.repair.families.base import Change, change, family, is_constant, literal
+from regard.check.repair.program import Operation, Program
+
+# Where a method takes its axis, counted after the operand.
+POSITION: dict[str, int] = {
+    **dict.fromkeys(("softmax", "log_softmax", "sum", "mean", "max", "min", "amax", "amin"), 0),
+    **dict.fromkeys(("argmax", "argmin", "any", "all", "cumsum", "cumprod", "prod"), 0),
+    **dict.fromkeys(("unsqueeze", "squeeze", "expand_dims", "cat", "stack", "concatenate"), 0),
+    **dict.fromkeys(("concat", "flip", "unbind", "size", "norm", "std", "var", "softmin"), 0),
+    **dict.fromkeys(("logsumexp", "select", "index_select", "gather", "sort", "argsort"), 0),
+    **dict.fromkeys(("unflatten", "narrow", "take_along_axis"), 0),
+    **dict.fromkeys(("split", "chunk", "repeat_interleave", "tensor_split", "roll"), 1),
+    **dict.fromkeys(("repeat", "array_split", "take"), 1),
+}
+_PAIRS = ("transpose", "swapaxes", "swapdims", "movedim", "moveaxis", "flatten")
+_REDUCING = ("sum", "mean", "max", "min", "amax", "amin", "prod", "any", "all", "logsumexp")
+_NAMED = ("dim", "axis", "axes", "dims", "start_dim", "end_dim", "dim0", "dim1")
+_JOINS = ("cat", "stack", "concatenate", "concat")
+_PRODUCTS = ("matmul", "bmm", "dot", "mm", "einsum", "baddbmm")
+_SHAPERS = ("view", "reshape", "flatten", "unflatten", "contiguous")
+
+
+def shown(axis: int, rank: int, like: int | None = None) -> str:
+    """An axis as people write it: the last is -1, others as the old one was counted.
+
+    >>> shown(3, 4), shown(2, 4), shown(2, 4, like=-1), shown(1, 4, like=-3)
+    ('-1', '2', '-2', '1')
+    """
+    if axis == rank - 1 and (like is None or like < 0 or like != rank):
+        return "-1"
+    if like is not None and like < 0 and axis >= rank - 2:
+        return str(axis - rank)
+    return str(axis)
+
+
+def alternatives(rank: int | None, value: int | None) -> list[str]:
+    """Every other axis of a tensor; of one of unknown rank, the usual ones."""
+    if rank is None:
+        return [str(a) for a in (-1, 0, 1, 2, -2, 3) if a != value]
+    old = None if value is None else value % rank if rank and -rank <= value < rank else None
+    axes = [a for a in range(rank) if a != old]
+    return list(dict.fromkeys(shown(a, rank, value) for a in axes))
+
+
+@family("axis")
+def axes(program: Program) -> Iterator[Change | None]:
+    """Another axis for a call that names one."""
+    for found in program.operations():
+        rank = _rank_inside(program, found)
+        for node in _axis_arguments(program, found):
+            value = literal(node)
+            if isinstance(value, int):
+                for text in alternatives(rank, value):
+                    yield change(1.0, program.put(node, text))
+                if rank is None or not -rank <= value < rank or found.form == "plain":
+                    yield change(1.2, program.put(node, str(value + 1)))
+                    yield change(1.2, program.put(node, str(value - 1)))
+            elif isinstance(node, ast.Tuple | ast.List):
+                for element in node.elts:
+                    number = literal(element)
+                    if isinstance(number, int):
+                        for text in alternatives(rank, number):
+                            yield change(1.2, program.put(element, text))
+    for node in program.functions():
+        arguments = node.args
+        named = [*arguments.args, *arguments.kwonlyargs]
+        defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d)]
+        for argument, default in zip(named[-len(defaults) :], defaults, strict=False):
+            if argument.arg in _NAMED and isinstance(literal(default), int):
+                for text in alternatives(None, int(literal(default) or 0)):
+                    yield change(1.6, program.put(default, text))
+
+
+def _axis_arguments(program: Program, found: Operation) -> Iterator[ast.expr]:
+    for keyword in found.node.keywords:
+        if keyword.arg in _NAMED:
+            yield keyword.value
+    if found.name in _PAIRS:
+        yield from found.args
+        if found.form == "method" and found.name == "flatten" and not found.args:
+            return
+    at = POSITION.get(found.name)
+    if at is not None and at < len(found.args):
+        yield found.args[at]
+    if found.form == "library" and found.name.endswith("Softmax") and found.operand is not None:
+        yield found.operand
+    own = program.parameters(found)
+    if own:
+        for name, node in zip(own, found.node.args, strict=False):
+            if name in _NAMED:
+                yield node
+
+
+def _rank_inside(program: Program, found: Operation) -> int | None:
+    """Axes of the tensor that a call works on; one more where it makes a new axis."""
+    node: ast.AST | None = found.operand
+    if found.name in _JOINS and isinstance(node, ast.List | ast.Tuple) and node.elts:
+        node = node.elts[0]
+    rank = program.rank(node)
+    if rank is None and found.name in _JOINS:
+        rank = program.rank(found.node)
+        return rank
+    if found.name in ("unsqueeze", "expand_dims", "stack") and rank is not None:
+        return rank + 1
+    return rank
+
+
+@family("missing-axis")
+def missing_axes(program: Program) -> Iterator[Change | None]:
+    """Name an axis where a call names none, and keep it where a quotient needs it."""
+    for found in program.operations():
+        node, rank = found.operand, program.rank(found.operand)
+        known = found.name in POSITION and found.name not in ("size", "repeat", "sort", "split")
+        if not known or node is None:
+            if found.form == "library" and found.name.endswith("Softmax") and not found.node.args:
+                for text in ("-1", "1", "0", "2"):
+                    yield change(1.0, _argument(program, found, f"dim={text}"))
+            continue
+        if found.form == "plain" and found.name not in program.aliases:
+            continue
+        word = "axis" if _numpy(program, found) else "dim"
+        keep = "keepdims" if word == "axis" else "keepdim"
+        named = found.keyword("dim", "axis") is not None or len(found.args) > POSITION[found.name]
+        kept = found.keyword("keepdim", "keepdims")
+        if not named:
+            if found.name in ("unsqueeze", "expand_dims"):
+                continue
+            units = {i for s in _shapes(program, node) for i, n in enumerate(s) if n == 1}
+            for axis in range(rank if rank is not None else 3):
+                text = shown(axis, rank or 3)
+                if found.name == "squeeze":
+                    if axis in units or rank is None:
+                        yield change(0.9, _argument(program, found, text))
+                    continue
+                written = f"{word}={text}"
+                yield change(1.0, _argument(program, found, written))
+                if found.name in _REDUCING:
+                    tail = f"{written}, {keep}=True"
+                    yield change(1.1, _argument(program, found, tail))
+                    if found.name in ("max", "min") and word == "dim":
+                        span = _argument(program, found, tail)
+                        if span is not None:
+                            yield change(1.2, (span[0], span[1], span[2] + ".values"))
+        elif found.name in _REDUCING and kept is None and found.name != "squeeze":
+            yield change(1.0, _argument(program, found, f"{keep}=True"))
+        elif kept is not None and is_constant(kept.value, bool):
+            pass  # the family "truth" turns it round
+
+
+def _shapes(program: Program, node: ast.AST) -> list[tuple[int, ...]]:
+    seen = program.seen(node)
+    return seen.shapes if seen is not None else []
+
+
+def _numpy(program: Program, found: Operation) -> bool:
+    if found.form == "library":
+        owner = found.node.func
+        name = program.text(owner).partition(".")[0]
+        return program.aliases.get(name, "").startswith("numpy")
+    return not program.is_torch
+
+
+def _argument(program: Program, found: Operation, text: str) -> tuple[int, int, str]:
+    """Add an argument at the end of a call."""
+    start, end = program.span(found.node)
+    whole = program.source[start:end]
+    inside = whole[:-1].rstrip()
+    comma = "" if inside.endswith(("(", ",")) else ", "
+    comma = " " if inside.endswith(",") else comma
+    return start, end, f"{inside}{comma}{text})"
+
+
+argument = _argument
+
+
+@family("transpose")
+def transposes(program: Program) -> Iterator[Change | None]:
+    """Exchange two axes before they meet others, or leave an exchange out."""
+    for node in program.loads():
+        found = program.operation(node)
+        if found is not None and found.name in ("transpose", "permute", "swapaxes", "t"):
+            if found.operand is not None:
+                yield change(1.6, program.put(node, program.text(found.operand)))
+                yield from _permutations(program, found)
+        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+            yield change(1.2, program.put(node, program.text(node.value)))
+            continue
+        rank = program.rank(node)
+        if rank is None or rank < 2 or not _meets(program, node):
+            continue
+        parent, _ = program.parents[node]
+        cost = 1.3 if isinstance(node, ast.Name) else 1.6
+        for text in exchanged(program, rank):
+            last = rank == 2 or text in (".transpose(1, 2)", ".mT", ".swapaxes(1, 2)")
+            yield change(cost if last else cost + 0.3, program.after(node, text))
+        del parent
+
+
+def _permutations(program: Program, found: Operation) -> Iterator[Change | None]:
+    values = [literal(a) for a in _permuted(found)]
+    nodes = _permuted(found)
+    if len(values) < 3 or any(not isinstance(v, int) for v in values) or len(values) > 5:
+        return
+    for other in itertools.permutations(values):
+        moved = sum(a != b for a, b in zip(values, other, strict=True))
+        if not moved or (len(values) == 5 and moved > 3):
+            continue
+        start, end = program.span(nodes[0])[0], program.span(nodes[-1])[1]
+        cost = 1.0 if moved == 2 else 1.3
+        yield change(cost, (start, end, ", ".join(str(v) for v in other)))
+
+
+def _permuted(found: Operation) -> list[ast.expr]:
+    args = list(found.args)
+    if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
+        args = list(args[0].elts)
+    return args
+
+
+def exchanged(program: Program, rank: int) -> list[str]:
+    """Ways to write the exchange of two axes of a tensor in this file's library."""
+    if rank == 2:
+        return [".T"]
+    name = "transpose" if program.is_torch else "swapaxes"
+    pairs = list(itertools.combinations(range(rank), 2))
+    # Of four axes the first is nearly always the batch.
+    pairs.sort(key=lambda p: (p[0] == 0 and rank > 3, p[1] - p[0]))
+    return [f".{name}({a}, {b})" for a, b in pairs]
+
+
+def _meets(program: Program, node: ast.expr) -> bool:
+    """Whether an expression is an operand of a product or of a change of shape, or a result."""
+    parent, place = program.parents[node]
+    if isinstance(parent, ast.BinOp):
+        return isinstance(parent.op, ast.MatMult)
+    if isinstance(parent, ast.Tuple | ast.List):
+        outer = program.parents[parent][0]
+        return isinstance(outer, ast.Return | ast.Call)
+    if isinstance(parent, ast.Return | ast.Assign) and place == "value":
+        return isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Subscript)
+    if isinstance(parent, ast.GeneratorExp | ast.ListComp | ast.Lambda):
+        return True
+    if isinstance(parent, ast.Call) and place == "args":
+        return True
+    if isinstance(parent, ast.Attribute):
+        outer = program.parents[parent][0]
+        return isinstance(outer, ast.Call) and parent.attr in (*_PRODUCTS, *_SHAPERS)
+    return False
+
+
+@family("product")
+def products(program: Program) -> Iterator[Change | None]:
+    """The operands of a matrix product the other way round, one of them turned."""
+    for node in program.loads():
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            left, right = node.left, node.right
+        else:
+            found = program.operation(node)
+            if found is None or found.name not in _PRODUCTS[:4] or found.operand is None:
+                continue
+            if len(found.args) != 1:
+                continue
+            left, right = found.operand, found.args[0]
+        for first, second in ((left, right), (right, left)):
+            for turn_first, turn_second in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                if first is left and not (turn_first and turn_second):
+                    continue
+                texts = [
+                    program.at(n, 15 if turn else 11) + (_turn(program, n) if turn else "")
+                    for n, turn in ((first, turn_first), (second, turn_second))
+                ]
+                if not turn_second:
+                    texts[1] = program.at(second, 12)
+                cost = 1.8 + 0.3 * (turn_first + turn_second)
+                yield change(cost, program.put(node, f"{texts[0]} @ {texts[1]}"))
+
+
+def _turn(program: Program, node: ast.expr) -> str:
+    rank = program.rank(node) or 2
+    if rank == 2:
+        return ".T"
+    name = "transpose" if program.is_torch else "swapaxes"
+    return f".{name}({rank - 2}, {rank - 1})" if program.is_torch else f".{name}(-2, -1)"

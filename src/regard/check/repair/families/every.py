@@ -1,0 +1,19 @@
+"""Imports every family, which registers it."""
+
+from regard.check.repair.families import (  # noqa: F401
+    arithmetic,
+    axes,
+    calls,
+    causal,
+    loops,
+    masks,
+    names,
+    numbers,
+    numerics,
+    scale,
+    shapes,
+    sizes,
+    slices,
+    subscripts,
+    training,
+)
