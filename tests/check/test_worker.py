@@ -147,6 +147,13 @@ MISBEHAVIOUR = {
         2,
     ),
     "raises-when-called": ("def attend():\n    return 1 / 0\n", "RG904", "ZeroDivision", 2),
+    "raises-what-cannot-be-shown": (
+        "class Odd(BaseException):\n    def __str__(self):\n        raise ValueError\n"
+        "def attend():\n    raise Odd\n",
+        "RG904",
+        "Odd",
+        5,
+    ),
     "reads-stdin": ("name = input()\n", "RG901", "EOFError", 1),
     "writes-a-file": (
         "def attend():\n    open('made.txt', 'w')\n",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,6 +52,16 @@ def test_a_finding_is_exit_code_one_and_the_report_is_all_of_stdout(check):
     assert report["findings"][0]["fix"]["status"] == "proven"
     assert report["checked"] == ["weights-sum-to-one"]
     assert err == "repeat: regard check bad.py:attend --format json --seed 0\n"
+
+
+def test_the_line_that_repeats_a_run_does_repeat_it(check):
+    Path("-odd name.py").write_text(BAD)
+    code, out, err = check("--format", "concise", "--", "-odd name.py:attend")
+    assert code == 1
+    line = "repeat: regard check --format concise --seed 0 -- '-odd name.py:attend'\n"
+    assert err == line
+    again = shlex.split(line.removeprefix("repeat: "))[2:]
+    assert check(*again)[:2] == (code, out)
 
 
 def test_nothing_found_is_exit_code_zero(check):

@@ -182,13 +182,16 @@ def _describe(error: BaseException, path: str) -> dict[str, Any]:
         if os.path.abspath(frame.f_code.co_filename) == place
     ]
     line = frames[-1][0] if frames else 0
+    text = ""
+    with contextlib.suppress(Exception):  # even this is user code
+        text = str(error)
     if isinstance(error, SyntaxError) and error.filename in (path, place):
         line = error.lineno or 0
     return {
         "type": type(error).__name__,
         "regards": "regard.errors" in {kind.__module__ for kind in type(error).__mro__},
-        "memory": isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error),
-        "text": str(error)[:2000],
+        "memory": isinstance(error, MemoryError) or "DefaultCPUAllocator" in text,
+        "text": text[:2000],
         "line": line,
         "loading": (bool(frames) and frames[0][1] == "<module>")
         or isinstance(error, SyntaxError),

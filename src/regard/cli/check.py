@@ -343,7 +343,9 @@ def _colors(out: Sink) -> bool:
 def _command(ctx: click.Context, seed: int) -> str:
     arguments = ctx.meta["regard.arguments"]
     if not any(argument.startswith("--seed") for argument in arguments):
-        arguments = [*arguments, "--seed", str(seed)]
+        # Before what follows a bare --, which is a target whatever it looks like.
+        at = arguments.index("--") if "--" in arguments else len(arguments)
+        arguments = [*arguments[:at], "--seed", str(seed), *arguments[at:]]
     return shlex.join(["regard", "check", *arguments])
 
 
