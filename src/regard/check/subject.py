@@ -506,7 +506,10 @@ def _seed(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002 - the user's code may read the global generator
     torch = sys.modules.get("torch")
     if torch is not None:
-        torch.manual_seed(seed)
+        # torch.manual_seed formats a stack for every device it has not woken up yet.
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
 
 
 @contextlib.contextmanager
