@@ -55,7 +55,7 @@ def _fix(*findings, data=None, path="d.py"):
 def test_a_proven_fix_changes_the_file_and_nothing_else_in_it():
     (change,) = _fix(_finding(AXIS), data=TEXT.encode())
     assert Path("d.py").read_text() == TEXT.replace("dim=1", "dim=-1")
-    assert change.diff == (
+    assert change.diff() == (
         "--- a/d.py\n+++ b/d.py\n@@ -1,3 +1,3 @@\n def attend(q, k):\n"
         "-    w = softmax(q @ k, dim=1)\n+    w = softmax(q @ k, dim=-1)\n     return w @ k\n"
     )
@@ -194,22 +194,24 @@ def test_a_span_that_is_not_there_is_refused(edit):
         apply_edits(TEXT, [edit])
 
 
-def test_the_patch_is_saved_and_undoes_the_fix_and_applies_it_again(folder):
+@pytest.mark.parametrize("name", ["d.py", "two words.py", "é.py"])
+def test_the_patch_is_saved_and_undoes_the_fix_and_applies_it_again(name):
     from regard.seq2seq.files import write_atomically
 
-    (folder / "src").mkdir()
-    Path("src/d.py").write_text(TEXT.rstrip("\n"))
+    path = Path("src") / name
+    path.parent.mkdir()
+    path.write_text(TEXT.rstrip("\n"))
     subprocess.run(["git", "init", "-q", "."], check=True)
-    changes = _fix(_finding(AXIS), path="src/d.py")
-    patch = save_patch(changes, write_atomically)
-    assert patch.parent == Path(".regard")
-    assert save_patch(changes, write_atomically) == patch
-    fixed = Path("src/d.py").read_text()
+    changes = _fix(_finding(AXIS), path=str(path))
+    patch, base = save_patch(changes, write_atomically)
+    assert (patch.parent, base) == (Path(".regard"), ".")
+    assert save_patch(changes, write_atomically) == (patch, base)
+    fixed = path.read_text()
     assert "dim=-1" in fixed
     subprocess.run(["git", "apply", "-R", str(patch)], check=True)
-    assert Path("src/d.py").read_text() == TEXT.rstrip("\n")
+    assert path.read_text() == TEXT.rstrip("\n")
     subprocess.run(["git", "apply", str(patch)], check=True)
-    assert Path("src/d.py").read_text() == fixed
+    assert path.read_text() == fixed
     status = subprocess.run(
         ["git", "status", "--porcelain"], check=True, capture_output=True, text=True
     )

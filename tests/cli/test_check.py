@@ -149,6 +149,16 @@ def test_a_fix_is_applied_shown_saved_and_checked_again(check):
     assert Path("bad.py").read_text() == BAD
 
 
+def test_a_fix_outside_this_folder_can_be_undone_as_well(check, folder, monkeypatch):
+    (folder / "here").mkdir()
+    monkeypatch.chdir("here")
+    _, _, err = check("../bad.py:attend", "--fix")
+    assert Path("../bad.py").read_text() == GOOD
+    (undo,) = [line for line in err.splitlines() if line.startswith("undo: ")]
+    subprocess.run(shlex.split(undo.removeprefix("undo: ")), check=True)
+    assert Path("../bad.py").read_text() == BAD
+
+
 def test_without_fix_nothing_is_written(check, folder):
     before = sorted(os.listdir(folder))
     check("bad.py:attend")
@@ -199,7 +209,7 @@ def seen(check, monkeypatch):
     monkeypatch.setattr(command, "_ENGINE", "check_engines:echo")
 
     def ask(*arguments):
-        code, out, err = check(*arguments, "--format", "json")
+        _, out, err = check(*arguments, "--format", "json")
         assert out, err
         return json.loads(json.loads(out)["assumptions"][0])
 

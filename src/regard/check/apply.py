@@ -58,10 +58,10 @@ class Change:
     applied: tuple[Finding, ...]
     left: tuple[Finding, ...] = ()
 
-    @property
-    def diff(self) -> str:
-        """The unified diff, as ``git apply`` takes it; the line ends are those of the file."""
-        name = os.path.relpath(os.path.realpath(self.path)).replace(os.sep, "/")
+    def diff(self, base: str = ".") -> str:
+        """Return the unified diff, as ``git apply`` takes it in the folder `base`."""
+        name = os.path.relpath(os.path.realpath(self.path), os.path.realpath(base))
+        name = name.replace(os.sep, "/")
         return unified(self.before, self.after, f"a/{name}", f"b/{name}")
 
 
@@ -109,10 +109,26 @@ def write_changes(changes: Sequence[Change], write: Write) -> None:
         write(path, change.data)
 
 
-def save_patch(changes: Sequence[Change], write: Write) -> Path:
-    """Write the diffs into ``.regard/`` and return the file; ``git apply -R`` undoes them."""
-    text = "".join(change.diff for change in changes)
-    data = text.encode("utf-8", "surrogateescape")
+def save_patch(changes: Sequence[Change], write: Write) -> tuple[Path, str]:
+    """Write the diffs into ``.regard/`` of this folder.
+
+    Returns
+    -------
+    path : Path
+        The patch; ``git -C base apply -R path`` undoes the changes.
+    base : str
+        The folder it is to be applied in: this one, or the nearest that has all the files.
+
+    Raises
+    ------
+    InputError
+        The folder cannot be made, or the file not be written.
+    """
+    files = [os.path.realpath(change.path) for change in changes]
+    here = os.path.realpath(".")
+    base = os.path.commonpath([here, *map(os.path.dirname, files)])
+    base = "." if base == here else base
+    data = "".join(change.diff(base) for change in changes).encode("utf-8", "surrogateescape")
     folder = Path(".regard")
     try:
         folder.mkdir(exist_ok=True)
@@ -121,7 +137,7 @@ def save_patch(changes: Sequence[Change], write: Write) -> Path:
             explain(
                 "check: the patch cannot be saved",
                 expected="a folder .regard here",
-                got=(os.strerror(error.errno) if error.errno else str(error)).lower(),
+                got=(error.strerror or str(error)).lower(),
             )
         ) from None
     ignored = folder / ".gitignore"
@@ -129,7 +145,7 @@ def save_patch(changes: Sequence[Change], write: Write) -> Path:
         write(ignored, b"*\n")
     path = folder / f"fix-{hashlib.sha256(data).hexdigest()[:10]}.patch"
     write(path, data)
-    return path
+    return path, base
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
@@ -168,6 +184,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
 def unified(before: str, after: str, name_before: str, name_after: str) -> str:
     """Return a unified diff that keeps each line's own end, as ``git apply`` takes it."""
     # splitlines() would also split at form feeds, which end no line of a patch.
+    # A tab ends a name that holds spaces.
+    name_before, name_after = (n + "\t" * (" " in n) for n in (name_before, name_after))
     old, new = (re.findall(r"[^\n]*\n|[^\n]+\Z", text) for text in (before, after))
     lines = []
     for line in difflib.unified_diff(old, new, name_before, name_after):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,14 +33,17 @@ def apply_fixes(reports: "Sequence[Report]") -> bool:
         _say("nothing to fix: no finding has a proven fix")
         return False
     for change in changes:
-        _say(change.diff.rstrip("\n"))
+        _say(change.diff().rstrip("\n"))
+    patch, base = save_patch(changes, write_atomically)
     write_changes(changes, write_atomically)
     for change in changes:
         codes = ", ".join(dict.fromkeys(finding.code for finding in change.applied))
         _say(f"fixed {codes} in {change.path}")
         for finding in change.left:
             _say(f"not fixed: {finding.code} overlaps another fix; run the command again")
-    _say(f"undo: git apply -R {save_patch(changes, write_atomically)}")
+    where = [] if base == "." else ["-C", base]
+    path = str(patch if base == "." else patch.absolute())
+    _say(f"undo: {shlex.join(['git', *where, 'apply', '-R', path])}")
     return True
 
 
