@@ -5,6 +5,7 @@ returns a :class:`Verdict`, or None where it does not apply. It knows numbers an
 and nothing of how a finding is shown.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,7 +15,7 @@ import numpy as np
 from regard.check.contract import Contract
 from regard.check.finding import Level, Measurement
 from regard.check.probe import Probe
-from regard.check.sizes import Sizes
+from regard.check.sizes import Sizes, names_in
 from regard.check.subject import Crash, Instance, Loaded, Outcome, limit, load
 
 __all__ = [
@@ -82,6 +83,7 @@ class Relation:
 
 
 relations: dict[str, Relation] = {}
+_LENGTHS = frozenset({"batch", "T_enc", "T_dec", "T", "T_mem", "beam", "height", "width"})
 
 
 def relation(
@@ -114,7 +116,14 @@ class Case:
         key = (which, tuple(sorted(sizes.items())))
         if key not in self._benches:
             base = Sizes(which, self.contract.sizes)
-            self._benches[key] = Bench(self, base.with_(**sizes) if sizes else base)
+            if not sizes:
+                self._benches[key] = Bench(self, base)
+            else:
+                # Other lengths and batches meet the same object, if it was not built for them.
+                built = {n for v in self.contract.init.values() for n in names_in(str(v))}
+                is_same = set(sizes) <= _LENGTHS and not set(sizes) & built
+                parent = self.bench(which) if is_same else None
+                self._benches[key] = Bench(self, base.with_(**sizes), parent)
         return self._benches[key]
 
 
@@ -126,15 +135,26 @@ class Bench:
     object, and ``base`` is the last.
     """
 
-    def __init__(self, case: Case, sizes: Sizes) -> None:
-        self.case, self.sizes = case, sizes
+    def __init__(self, case: Case, sizes: Sizes, parent: "Bench | None" = None) -> None:
+        self.case, self.sizes, self._parent = case, sizes, parent
         self.contract = case.contract
-        self.probe = Probe(self.contract, sizes, seed=case.seed, choice=self.choices - 1)
         # Dropout would hide every other relation; those about it build their own instance.
         self._steady = self.contract.with_(mode="eval")
-        self.instance = Instance(case.loaded, self._steady, sizes)
         self._base: Outcome | Crash | None = None
         self._trace: Any = None
+
+    @functools.cached_property
+    def probe(self) -> Probe:
+        """The arguments of the plain run."""
+        case = self.case
+        return Probe(self.contract, self.sizes, seed=case.seed, choice=self.choices - 1)
+
+    @functools.cached_property
+    def instance(self) -> Instance:
+        """The target at these sizes; a bench that differs in lengths only shares its parent's."""
+        if self._parent is not None:
+            return self._parent.instance
+        return Instance(self.case.loaded, self._steady, self.sizes)
 
     @property
     def choices(self) -> int:

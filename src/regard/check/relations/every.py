@@ -1,29 +1,41 @@
 """Imports every module of relations, which registers them."""
 
 from regard.check.relations import (
+    attentional,
     batch,
+    dropout,
     influence,
     layer,
     numerics,
     order,
     padding,
+    positions,
     receptive,
+    recomputed,
     recurrent,
     returns,
+    roles,
+    scores,
     state,
     weights,
 )
 
 __all__ = [
+    "attentional",
     "batch",
+    "dropout",
     "influence",
     "layer",
     "numerics",
     "order",
     "padding",
+    "positions",
     "receptive",
+    "recomputed",
     "recurrent",
     "returns",
+    "roles",
+    "scores",
     "state",
     "weights",
 ]

@@ -4,8 +4,8 @@ import numpy as np
 
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
-from regard.check.relations.influence import _moved
-from regard.check.relations.layout import layout
+from regard.check.relations.influence import moved
+from regard.check.relations.layout import Answer, layout
 
 __all__ = ["declared_layer"]
 
@@ -34,7 +34,7 @@ def declared_layer(bench: Bench) -> Verdict | None:
             out = bench.ok(**{name: here.noised(name, **where)})
             if out is None:
                 return None
-            if _moved(bench, out) != wanted:
+            if moved(here, Answer(here, out, slice(None))) != wanted:
                 at = ", ".join(f"{n} {i}" for n, i in where.items())
                 text = "is not read" if wanted else "is read"
                 return fails(

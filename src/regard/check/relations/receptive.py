@@ -50,30 +50,33 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     moved, still = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     half = bench.contract.dtype in ("float16", "bfloat16")
     allowed = here.allowed()
+    still |= True
     cool = _cool(here)
-    calm: np.ndarray | None = None
-    for j in range(here.n_keys):
-        still[..., j] = True
-        # A key of little weight is asked again, louder, and at last among cooler scores.
-        for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, 0.0)):
-            changes = here.at_key(j, salt, scale or 1.0)
-            before: np.ndarray | None = base
-            if not scale:
-                if calm is None:
-                    out = bench.ok(**cool)
-                    calm = here.context(out, name) if out is not None else None
-                before = calm
-                changes = {**cool, **{n: v * _COOL for n, v in changes.items() if n in cool}}
-            out = bench.ok(**changes)
-            after = here.context(out, name) if out is not None else None
-            if after is None or before is None:
+    left = list(range(here.n_keys))
+    # A key of little weight is asked again, louder, and at last among cooler scores.
+    for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, 0.0)):
+        variants = [here.at_key(j, salt, scale or 1.0) for j in left]
+        before: np.ndarray | None = base
+        if not scale:
+            out = bench.ok(**cool)
+            before = here.context(out, name) if out is not None else None
+            variants = [
+                {**cool, **{n: v * _COOL for n, v in each.items() if n in cool}}
+                for each in variants
+            ]
+        if before is None:
+            return None
+        for j, answer in zip(left, here.answers(variants), strict=True):
+            after = answer.get(name) if answer is not None else None
+            if after is None:
                 return None
             gap = np.abs(after - before) / (1.0 + np.abs(before))
             gap = np.nan_to_num(gap, nan=1e9).max(axis=-1)
             moved[..., j] |= gap > (2e-2 if half else 1e-4)
             still[..., j] &= gap < (1e-6 if half else 1e-7)
-            if not (still & allowed)[..., j].any():
-                break
+        left = [j for j in left if (still & allowed)[..., j].any()]
+        if not left:
+            break
     return moved, still
 
 

@@ -106,9 +106,9 @@ def _moves(bench: Bench, here: Layout) -> tuple[str, np.ndarray] | None:
     if base is None or base.shape[1] != here.n_queries:
         return None
     moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
-    for t in range(here.n_queries):
-        out = bench.ok(**{words: here.noised(words, T_dec=t)})
-        after = here.context(out, name) if out is not None else None
+    variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
+    for t, answer in enumerate(here.answers(variants)):
+        after = answer.get(name) if answer is not None else None
         if after is None:
             return None
         moved[t] = (np.abs(after - base).max(axis=-1) > 1e-6).all(axis=0)
@@ -121,9 +121,9 @@ def _weight_moves(bench: Bench, here: Layout) -> np.ndarray | None:
     if words is None or base is None or base.shape[2] != here.n_queries:
         return None
     moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
-    for t in range(here.n_queries):
-        out = bench.ok(**{words: here.noised(words, T_dec=t)})
-        after = here.alignment(out) if out is not None else None
+    variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
+    for t, answer in enumerate(here.answers(variants)):
+        after = answer.get(bench.contract.weights or "") if answer is not None else None
         if after is None:
             return None
         moved[t] = np.abs(after - base).max(axis=(0, 1, 3)) > 1e-6

@@ -1,0 +1,137 @@
+"""The attentional state: tanh(W_c [context; state])."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.layout import layout
+from regard.check.relations.reading import Reading, merged, readings
+from regard.check.subject import Crash
+
+__all__ = ["bounded", "joined"]
+
+_VIEWS = frozenset(
+    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
+    | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "dropout"}
+)
+
+
+@relation("attentional-state-bounded", "tanh(W_c [context; state]) lies within -1 and 1", cost=1)
+def bounded(bench: Bench) -> Verdict | None:
+    """Scale the inputs up: a tanh stays within one."""
+    names = [r.name for r in bench.contract.returns if r.role == "attentional"]
+    if not names:
+        return None
+    here = layout(bench)
+    loud = {n: bench.probe.args[n] * 30.0 for n in bench.probe.floats() if n in here.content}
+    out = bench.ok(**loud)
+    if out is None:
+        return None
+    for name in names:
+        array = out.get(name)
+        if array is not None and np.abs(array).max() > 1.0 + 1e-3:
+            return fails(
+                "RG504",
+                f"`{name}` exceeds 1: it is no tanh(W_c [context; state])",
+                level="error",
+                about=name,
+                lines=_lines(bench, name),
+                measured=(
+                    Measurement("largest value", f"{np.abs(array).max():.3g}", "must be <= 1"),
+                ),
+                depends_on=("returns",),
+                hidden="the shape is right; only the tanh is missing",
+            )
+    return holds()
+
+
+@relation("attentional-state-joined", "the context comes first, then the state", strict=True,
+          cost=1)
+def joined(bench: Bench) -> Verdict | None:
+    """Read the two parts that the last projection joins."""
+    names = [r.name for r in bench.contract.returns if r.role == "attentional"]
+    trace = bench.trace
+    if not names or trace is None or isinstance(trace, Crash):
+        return None
+    sites = readings(bench)
+    for name in names:
+        node = dict(zip(bench.out.names, trace.outputs, strict=False)).get(name)
+        for parts, tanh in _parts(node):
+            if not tanh:
+                return fails("RG504", f"`{name}` is no tanh", about=name)
+            if len(parts) != 2:
+                return fails("RG504", f"`{name}` joins {len(parts)} parts", about=name)
+            if not any(_is_context(parts[0], r) for r in sites):
+                return fails("RG504", f"`{name}` does not start with the context", about=name)
+            weights = {r.site.weights.index for r in sites}
+            if any(trace.above(parts[1]) & {w} for w in weights) and len(sites) == 1:
+                return fails("RG504", f"`{name}` holds no state beside the context", about=name)
+            if len(sites) > 1 and not _is_query(parts[1], sites):
+                return fails("RG504", f"`{name}` joins another state than the query", about=name)
+    return holds()
+
+
+def _parts(node: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
+    """Operands of the concatenations under the projections that an output consists of."""
+    node = _back(node)
+    if node is None:
+        return
+    if node.op in ("stack", "cat"):
+        for each in node.inputs:
+            yield from _parts(each)
+        return
+    tanh = node.op == "tanh"
+    inner = _back(node.inputs[0]) if tanh else node
+    if inner is not None and inner.op in ("linear", "matmul", "mm", "bmm", "einsum", "addmm"):
+        operand = next((_back(i) for i in inner.inputs if _content(i)), None)
+        if operand is not None and operand.op == "cat":
+            yield tuple(operand.inputs), tanh
+
+
+def _content(node: Any) -> bool:
+    return any(s.startswith("input:") for s in node.sources)
+
+
+def _back(node: Any) -> Any:
+    for _ in range(20):
+        if node is None or node.op not in _VIEWS or not node.inputs:
+            return node
+        node = node.inputs[0]
+    return node
+
+
+def _is_context(node: Any, reading: Reading) -> bool:
+    if reading.context is None:
+        return False
+    whole = merged(reading.context)
+    value = node.value
+    return bool(value.size == whole.size and near(np.sort(value, None), np.sort(whole, None), 1e-4))
+
+
+def _is_query(node: Any, sites: list[Reading]) -> bool:
+    """Whether a state is what some site's scores were made of."""
+    wanted = _back(node)
+    for reading in sites:
+        site = reading.site
+        stack, seen = [site.scores], set()
+        while stack:
+            one = stack.pop()
+            if one.index == wanted.index:
+                return True
+            if one.index in seen or len(seen) > 60:
+                continue
+            seen.add(one.index)
+            stack += one.inputs
+    return False
+
+
+def _lines(bench: Bench, name: str) -> tuple[int, ...]:
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash):
+        return ()
+    node = dict(zip(bench.out.names, trace.outputs, strict=False)).get(name)
+    node = _back(node)
+    return (node.line,) if node is not None and node.line else ()
