@@ -73,7 +73,7 @@ def validated(data: Any, where: str) -> dict[str, Any]:
         raise InputError(
             explain(
                 f"check: {where} has a statement of the wrong form",
-                expected="what the guide to contracts shows",
+                expected='statements in their forms, as {"inputs": {"q": "batch T_dec d_h"}}',
                 got=str(error),
             )
         ) from None

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import faulthandler
+import gc
 import importlib
 import json
 import os
@@ -87,6 +88,7 @@ def _import_first(request: Mapping[str, Any]) -> None:
         # What is wrong with a library shows again, and is reported, when it is used.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    gc.freeze()  # a fork need not look through what the libraries hold
 
 
 def _wait(child: int, requests: int) -> int | None:
