@@ -4,6 +4,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regard.check.finding import Edit, Evidence, Finding, Fix, Location, Report, Step
 from regard.check.render import render
@@ -154,8 +156,41 @@ def test_lines_end_where_python_ends_them():
     )
 
 
+@pytest.mark.parametrize("form", ["full", "concise", "github", "junit", "html", "notebook"])
+def test_a_finding_that_hangs_on_a_guess_says_so(form, mixer):
+    sure = replace(mixer.findings[0], depends_on="", fixes=())
+    guess = replace(sure, depends_on="time comes first")
+    said, unsaid = (
+        render(form, [replace(mixer, findings=(found,))]) for found in (guess, sure)
+    )
+    assert " ".join(said.split()).count("time comes first") >= 1
+    assert "time comes first" not in unsaid
+
+
 def test_only_a_proven_fix_is_offered_to_be_applied(decoder):
     (axis, _) = decoder.findings
     guess = replace(axis, fixes=(Fix("proven-if", axis.fixes[0].edits, condition="so"),))
     assert "apply: --fix" in render("full", [decoder])
     assert "apply: --fix" not in render("full", [replace(decoder, findings=(guess,))])
+
+
+_NUMBER = st.integers(0, 9)
+_TEXT = st.text("ab \t\n\r\x0c\x1b注é\u0301\u202e#=()", max_size=200)
+
+
+@given(_TEXT, _TEXT, _NUMBER, _NUMBER, _NUMBER, _NUMBER, st.sampled_from([40, 61, 80]))
+def test_no_file_and_no_span_breaks_the_layout(
+    source, text, line, column, end_line, end_column, width
+):
+    at = Location("f.py", line, column, end_line, end_column)
+    edit = Edit(line, column, end_line, end_column, text)
+    report = single(source, at, trace=(Step(end_line, "x", ("batch", "T_enc")),))
+    fix = Fix("proven", (edit,), description=text)
+    found = replace(report.findings[0], message=text, hidden=text, fixes=(fix,))
+    report = replace(report, findings=(found,))
+    for row in window(found, report, width):
+        assert "\n" not in row.text
+        assert columns(f"{row.gutter}  {row.text}") <= width
+    lines = render("full", [report], width=width).split("\n")
+    assert lines[0].startswith("f.py:")
+    assert not [line for line in lines if re.search("[\x00-\x08\x0b-\x1f\u202e]", line)]

@@ -16,9 +16,10 @@ def render(reports: Sequence[Report]) -> str:
         for finding in findings:
             at = finding.location
             fix = f" [{finding.fix.status} fix]" if finding.fix and finding.fix.edits else ""
+            guess = f" [if {finding.depends_on}]" if finding.depends_on else ""
             lines.append(
                 f"{at.path}:{at.line}:{at.column}: {finding.level}[{finding.code}] "
-                f"{finding.name}: {' '.join(finding.message.split())}{fix}"
+                f"{finding.name}: {' '.join(finding.message.split())}{guess}{fix}"
             )
         if not findings:
             said = verdict(report)

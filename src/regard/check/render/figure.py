@@ -74,7 +74,8 @@ def weights(grid: Grid, top: float, title: str) -> str:
     title : str
         What a screen reader says.
     """
-    cell = 18
+    across = max(len(row) for row in grid)
+    cell = min(18, 400 // across)  # two grids fit side by side on a page
     parts = []
     for t, row in enumerate(grid):
         for i, value in enumerate(row):
@@ -88,7 +89,6 @@ def weights(grid: Grid, top: float, title: str) -> str:
             )
             if not finite:
                 parts.append(_text(x + 5, y + 13, "x"))
-    across = max(len(row) for row in grid)
     parts.append(_text(26, 13, "keys"))
     parts.append(
         f'<text x="-20" y="16" transform="rotate(-90)" text-anchor="end" {_FONT}>queries</text>'

@@ -40,6 +40,8 @@ def _text(finding: Finding, report: Report) -> str:
         f"measured: {m.what} {m.value}" + (f" ({m.required})" if m.required else "")
         for m in finding.evidence.measured
     ]
+    if finding.depends_on:
+        lines.append(f"only if (a guess): {finding.depends_on}")
     if finding.hidden:
         lines.append(f"hidden: {finding.hidden}")
     for fix in finding.fixes:

@@ -42,10 +42,15 @@ def _finding(finding: Finding, report: Report) -> str:
     ]
     if finding.hidden:
         parts.append(f"<p>Hidden: {_text(finding.hidden)}</p>")
-    for fix in finding.fixes:
+    if finding.depends_on:
+        parts.append(f"<p>Only if (a guess): {_text(finding.depends_on)}</p>")
+    for number, fix in enumerate(finding.fixes, 1):
+        title = "Fix" if len(finding.fixes) == 1 else f"Choice {number}"
         if fix.edits:
             lines = "\n".join(f"{s} {line}" for s, line in changed(report.source, fix.edits))
-            parts.append(f"<p>Fix ({_text(status(fix))})</p><pre>{_text(lines)}</pre>")
+            parts.append(f"<p>{title} ({_text(status(fix))})</p><pre>{_text(lines)}</pre>")
+        else:
+            parts.append(f"<p>No fix: {_text(fix.description)}</p>")
     return "".join(parts)
 
 
