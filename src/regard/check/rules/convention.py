@@ -169,11 +169,14 @@ def _other_score() -> Rule:
         code="RG504",
         name="other-score",
         level="note",
-        title="The score is another paper's than the one declared",
+        title="What is computed is not what was declared",
         equation="weights = softmax(declared score), recomputed from the same queries and keys",
-        what="The weights are not those of the declared score, and are exactly those of "
-        "another one, which the finding names.",
-        hides="Every published score gives weights that sum to 1.",
+        what="The declared attention, recomputed in float64 from the queries, keys and values "
+        "of the run, gives other weights or another context. A note where the code is exactly "
+        "another published score, which it then names; more than a note where it is none: a "
+        "score bent by a surplus operation, positions that do not reach the scores, a query "
+        "that is another state.",
+        hides="Every score gives weights that sum to 1, and most of them train.",
         recipe="Change the code to the declared score, or the declaration to the score in use.",
         not_a_bug="When the score in use is the one that is wanted.",
         bad=bad,
