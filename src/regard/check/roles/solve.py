@@ -235,21 +235,10 @@ class Solver:
             for number in numbers:
                 if number == value or number < 2:
                     continue
-                wanted = number
-                if value // sizes["heads"] in numbers and value % sizes["heads"] == 0:
-                    wanted = number * sizes["heads"]
-                elif value not in numbers:
-                    # A sum with the variable in it can be what did not fit.
-                    sums = [n for n in numbers if n != number and n > value]
-                    sums = [n for n in sums if n not in values.values()]
-                    if not sums:
-                        continue
-                    wanted = number - (sums[0] - value)
-                if wanted < 2:
-                    continue
-                for expression in named(wanted, sizes, [*base, "heads", "d_head"]):
-                    if self._is_fit(variable, expression, trial):
-                        yield variable, expression
+                for wanted in _wanted(number, value, numbers, values, sizes["heads"]):
+                    for expression in named(wanted, sizes, [*base, "heads", "d_head"]):
+                        if self._is_fit(variable, expression, trial):
+                            yield variable, expression
         trouble = trial.result.message if isinstance(trial.result, Crash) else ""
         if _NO_SPLIT.search(trouble):
             for variable, value in values.items():
@@ -291,6 +280,21 @@ class Solver:
             others = {trial.start.names[v] for v in trial.start.firm if v != variable}
             return not others & set(names)
         return True
+
+
+def _wanted(
+    number: int, value: int, numbers: list[int], values: Mapping[str, int], heads: int
+) -> Iterator[int]:
+    """Sizes that a variable would need for a crash's number to become another one."""
+    if value in numbers:
+        yield number
+    elif value % heads == 0 and value // heads in numbers:
+        yield number * heads
+    else:
+        # A sum with the variable in it can be what did not fit.
+        sums = [n for n in numbers if n != number and n > value and n not in values.values()]
+        if sums and number - (sums[0] - value) > 1:
+            yield number - (sums[0] - value)
 
 
 def _state(trial: Trial) -> tuple[object, ...]:
