@@ -249,6 +249,25 @@ def test_the_end_of_what_was_printed_goes_with_the_reason(worker):
     assert finding.evidence.quote == "loading weights from hub"
 
 
+def test_what_outlives_the_code_is_ended_with_it(worker, tmp_path):
+    thread = (
+        "import threading, time\n"
+        "def attend():\n    threading.Thread(target=time.sleep, args=(99,)).start()\n"
+        "    return 3\n"
+    )
+    fork = (
+        "import ctypes, time\n"
+        "def attend():\n    if ctypes.CDLL(None).fork() == 0:\n        time.sleep(99)\n"
+        "    return 5\n"
+    )
+    process = worker()
+    assert process.check(_good(), None, {}).signature == "7"
+    before = _processes_in(tmp_path)
+    for source, answer in ((thread, "3"), (fork, "5")):
+        assert process.check(_target(source), None, {}).signature == answer
+        _until(lambda: _processes_in(tmp_path) == before)
+
+
 def test_lines_that_the_code_writes_to_its_pipes_are_not_taken_for_answers(worker):
     source = (
         "import os\n"

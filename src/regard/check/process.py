@@ -104,6 +104,7 @@ class WorkerProcess:
         os.mkdir(folder)
         self._said.clear()
         request = {
+            "number": self._count,
             "source": target.source,
             "path": target.path,
             "entry": target.entry,
@@ -150,10 +151,16 @@ class WorkerProcess:
         return {**got, "status": status, "late": late}
 
     def _next(self, seconds: float) -> dict[str, Any] | None:
-        try:
-            return self._answers.get(timeout=seconds)
-        except queue.Empty:
-            return None
+        """Return the next message about this request; None when time is up."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                message = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                return None
+            # A process that somehow outlived its target may still talk about that one.
+            if message.get("number") == self._count or "closed" in message:
+                return message
 
     def _alive(self) -> bool:
         return self._process is not None and self._process.poll() is None

@@ -52,7 +52,7 @@ def main() -> None:
         if status is None:
             shutil.rmtree(os.path.dirname(request["folder"]), ignore_errors=True)
             return
-        _send(answers, {"ended": status})
+        _send(answers, {"number": request["number"], "ended": status})
 
 
 def _private_streams() -> tuple[int, int]:
@@ -119,7 +119,7 @@ def _die_with_parent() -> None:
 
 def _answer(request: Mapping[str, Any], answers: int) -> NoReturn:
     """Check one target, send the answer, and end this process."""
-    _send(answers, {"started": os.getpid()})
+    _send(answers, {"number": request["number"], "started": os.getpid()})
     # A file, because a target that prints without end would drown it elsewhere.
     trace = open(os.path.join(request["folder"], "trace"), "w")  # noqa: SIM115 - to the end
     faulthandler.enable(trace)
@@ -131,7 +131,7 @@ def _answer(request: Mapping[str, Any], answers: int) -> NoReturn:
         reply = {"failed": _describe(error, request["path"])}
     from regard.check.confine import refusals  # noqa: PLC0415 - as in _check
 
-    reply["refused"] = refusals()
+    reply |= {"number": request["number"], "refused": refusals()}
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
