@@ -92,6 +92,8 @@ def _parts(reading: Reading, roles: dict[str, str]) -> Iterator[Part]:
         if role == "number":
             if _WANT_WEIGHTS.match(parameter.name):
                 value = True
+            elif _is_offset(parameter, reading):
+                value = [0, 2]  # twice on one object: what is kept between calls shows
             elif parameter.has_default:
                 continue
             else:
@@ -159,6 +161,18 @@ def _together(roles: dict[str, str], reading: Reading) -> None:
     keys = [n for n in content if roles[n] == "key"]
     for name in keys[1:]:
         roles[name] = "second"
+
+
+def _is_offset(parameter: Parameter, reading: Reading) -> bool:
+    """Whether a number is the position of the first query, 0 by default."""
+    pieces = set(parts(parameter.name))
+    return (
+        parameter.default == 0
+        and parameter.has_default
+        and not isinstance(parameter.default, bool | float)
+        and bool(pieces & {"offset", "start", "position", "pos", "shift"})
+        and re.search(r"\bcos\(|rot", reading.code) is not None
+    )
 
 
 def _is_single(pieces: tuple[str, ...]) -> bool:

@@ -118,6 +118,7 @@ class _Guesser:
             )
             if found.weights and not found.sure:
                 self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
+            contract = self._pooling(contract)
             contract = self._polarity(contract, trial)
             contract = self._pattern(contract)
         self._say_intent(contract)
@@ -355,6 +356,15 @@ class _Guesser:
                 return trial
         return None
 
+    def _pooling(self, contract: Contract) -> Contract:
+        """One learned query: the only content has keys, and no result a row for each."""
+        alone = not {p.role for p in self.cast} & {"query", "key", "value", "second", "step"}
+        pooled = alone and "T_enc" in contract.every_axis and "T" not in contract.every_axis
+        if not pooled or "score" in self._declared_fields():
+            return contract
+        self.reasons["score"] = "one learned query"
+        return replace(contract, score="pooling")
+
     # -- choosing by behaviour -----------------------------------------------------------
 
     def _polarity(self, contract: Contract, trial: Trial) -> Contract:
@@ -434,13 +444,13 @@ class _Guesser:
         for name, how in self.intent.likely.items():
             self.reasons[name] = how
             value = getattr(contract, name)
-            if name != "causal" and value:
+            if name != "causal" and value and value == self.intent.fields[name]:
                 self._guess(name, f"{name} = {value} ({how}); --{name} changes it")
         for name in ("causal", "positions", "convention", "window"):
             if name in self.intent.stated and getattr(contract, name):
                 value = getattr(contract, name)
                 self.assumptions.append(f"{name} = {value} ({self.intent.stated[name]})")
-        if contract.score and "score" in self.intent.stated:
+        if contract.score == self.intent.fields.get("score") and "score" in self.intent.stated:
             self.assumptions.append(f"score = {contract.score} ({self.intent.stated['score']})")
 
     def _say_axes(self, contract: Contract, trial: Trial) -> None:

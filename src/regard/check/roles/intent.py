@@ -33,6 +33,7 @@ _CACHED = re.compile(
 )
 _SQRT = re.compile(r"sqrt|\*\* ?\(?-?0\.5|\*\* ?\(?-?1 ?/ ?2|\*\* ?\(?1 ?/ ?2")
 _FUSED = re.compile(r"scaled_dot_product_attention|MultiheadAttention|multi_head_attention")
+_RECURRENT = re.compile(r"\b(GRU|LSTM|RNN)(Cell)?\b")
 _SELF = re.compile(r"self[-_ ]?attention|selfattention|intra[- ]attention", re.IGNORECASE)
 
 
@@ -86,7 +87,9 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "score", "none", "the argument is the scores", True
         return
     learned = re.search(
-        r"self\.(gain|scale|temperature|tau|logit_scale|beta)\w* = nn\.Parameter", code
+        r"self\.(gain|scale|temperature|tau|logit_scale|beta)\w* = nn\.Parameter\("
+        r"torch\.(ones|zeros|tensor|full)\((1|\[1\]|\(\)|[\d.]+|\[\])[,)]",
+        code,
     )
     if learned or re.search(r"learned (gain|scale|temperature)", words):
         yield "scale", "learned", "a parameter multiplies the scores", True
@@ -101,9 +104,6 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
     if "weights" in roles and "Conv1d" in code:
         yield "score", "location", "a convolution over earlier weights", True
         return
-    if not roles & {"query", "key", "value", "second", "step"} and _pools(reading, cast):
-        yield "score", "pooling", "one learned query", True
-        return
     kind, activation = _activated(reading)
     if kind:
         if activation != "tanh":
@@ -112,20 +112,14 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
         return
     if _SQRT.search(code):
         yield "score", "scaled_dot", "the code takes a square root of a size", True
-    elif re.search(r"\bgeneral\b", words, re.IGNORECASE) or _bilinear(reading):
-        yield "score", "general", "one side is projected", bool(re.search(r"\b[Gg]eneral\b", words))
+    elif re.search(r"\bgeneral\b", words, re.IGNORECASE):
+        yield "score", "general", "its words", True
     elif re.search(r"\b(dot|inner product)\b", words, re.IGNORECASE):
         yield "score", "dot", "its words", True
+    elif _bilinear(reading):
+        yield "score", "general", "one side is projected", False
     elif re.search(r"matmul|bmm|einsum|@|\.dot\(|tensordot", code):
         yield "score", "dot", "a product without a scale", False
-
-
-def _pools(reading: Reading, cast: tuple[Part, ...]) -> bool:
-    """Whether one learned vector asks: no product of two projections of the same input."""
-    if any(p.role == "vector" for p in cast):
-        return True
-    one = re.search(r"nn\.Linear\([^()]*,\s*1\b|Parameter\(torch\.\w+\(\w+\)\)", reading.code)
-    return one is not None
 
 
 def _activated(reading: Reading) -> tuple[str, str]:
@@ -146,8 +140,8 @@ def _activated(reading: Reading) -> tuple[str, str]:
         if _is_result(node, reading):
             continue
         if re.search(r"\b(cat|concatenate|concat|hstack)\(", text):
-            if re.search(r"context|ctx|mixed", text):
-                continue
+            if re.search(r"context|ctx|mixed|softmax|weights", text):
+                continue  # the attentional state, which joins context and query
             return "concat", name
         if " + " in text and name in ("tanh", "relu", "leaky_relu"):
             return "additive", name
@@ -196,6 +190,8 @@ def _bilinear(reading: Reading) -> bool:
 
 
 def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    if _RECURRENT.search(reading.code):
+        return
     option = [p for p in (*reading.parameters, *reading.options) if re.search("causal", p.name)]
     if option and not any(p.default is True for p in option):
         return
@@ -235,8 +231,8 @@ def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
 
 def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
-    names = " ".join(reading.identifiers)
-    if re.search(r"\b(GRU|LSTM|RNN)(Cell)?\b", code):
+    names = "\n".join(sorted(reading.identifiers))
+    if _RECURRENT.search(code):
         yield "positions", "recurrent", "a recurrent cell", True
     elif re.search(r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE):
         yield "positions", "alibi", "its words or names", True
@@ -263,7 +259,7 @@ _AFTER = re.compile(
 
 
 def _convention(reading: Reading) -> Found:
-    if not re.search(r"\b(GRU|LSTM|RNN)(Cell)?\b", reading.code):
+    if not _RECURRENT.search(reading.code):
         return
     before, after = _BEFORE.search(reading.words), _AFTER.search(reading.words)
     if before and not after:

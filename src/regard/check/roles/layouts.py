@@ -98,7 +98,7 @@ def choices(layouts: Layouts, limit: int = 400) -> Iterator[Choice]:
     every = []
     for combination in itertools.product(*pools):
         chosen = dict(zip(names, combination, strict=True))
-        cost = sum(a.cost for a in combination) + _mixed(chosen, roles)
+        cost = _together(chosen, roles) + _mixed(chosen, roles)
         every.append((cost, len(every), chosen))
     every.sort(key=lambda e: e[:2])
     for cost, _, chosen in every[:limit]:
@@ -107,6 +107,13 @@ def choices(layouts: Layouts, limit: int = 400) -> Iterator[Choice]:
 
 def _cost(axes: Axes) -> float:
     return axes.cost
+
+
+def _together(chosen: Mapping[str, Axes], roles: Mapping[str, str]) -> float:
+    """Cost of the candidates; four axes in every argument are one oddity, not three."""
+    content = sorted(a.cost for n, a in chosen.items() if roles[n] in _CONTENT)
+    rest = sum(a.cost for n, a in chosen.items() if roles[n] not in _CONTENT)
+    return rest + (content[-1] + 0.3 * sum(content[:-1]) if content else 0.0)
 
 
 def _mixed(chosen: Mapping[str, Axes], roles: Mapping[str, str]) -> float:

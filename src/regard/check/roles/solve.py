@@ -108,15 +108,39 @@ class Solver:
         names = dict(first.names)
         if self.join == "always":
             names |= {"T_dec": "T", "T_enc": "T"}
+        elif self.base.causal == "bottom_right" and "T_mem" not in _words(choice):
+            # The keys are all that were seen so far, the queries the last of them.
+            names |= {"T_enc": "T_mem+T_dec"}
         best = self._bind(self._run(choice, first, names, forms, sizes or {}))
         if best.runs:
             other = self._run(choice, first, dict(best.names), dict(best.forms), sizes or {}, 1)
             if other.runs:
-                return best
+                return self._tied(best)
             # A size that could be divided at the first set need not be at the second.
             other = self._bind(other)
             again = self._run(choice, first, dict(other.names), dict(other.forms), sizes or {})
             return again if other.runs else other
+        return best
+
+    def _tied(self, best: Trial) -> Trial:
+        """Tie a constructor's size that shapes no parameter to the size that is compared.
+
+        ``sqrt(size)`` runs with any number, but means the features of the queries.
+        """
+        asked = next((p.name for p in self.layouts.parts if p.role in ("query", "self")), None)
+        if asked is None or asked not in best.choice.axes:
+            return best
+        wanted = substitute(best.choice.axes[asked].tokens[-1], best.names)
+        for variable, name in best.names.items():
+            option = variable[2:]
+            if not variable.startswith("c_") or variable in best.start.firm or name == wanted:
+                continue
+            inside = rf"(nn\.\w+|Parameter|torch\.\w+)\([^()\n]*\b{option}\b"
+            if re.search(inside, self.reading.code) or not wanted.startswith("d_"):
+                continue
+            names = {**best.names, variable: wanted}
+            tied = self._run(best.choice, best.start, names, dict(best.forms), best.sizes)
+            best = tied if tied.runs else best
         return best
 
     def _bind(self, best: Trial) -> Trial:
@@ -280,6 +304,10 @@ class Solver:
             others = {trial.start.names[v] for v in trial.start.firm if v != variable}
             return not others & set(names)
         return True
+
+
+def _words(choice: Choice) -> set[str]:
+    return {n for a in choice.axes.values() for t in a.tokens for n in names_in(t)}
 
 
 def _wanted(
