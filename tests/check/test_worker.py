@@ -285,7 +285,7 @@ def test_a_report_that_is_none_is_no_report(worker):
         "import os\n"
         "def attend():\n"
         "    for number in range(3, 40):\n"
-        '        try:\n            os.write(number, b\'\\n{"report": "{}"}\\n\')\n'
+        '        try:\n            os.write(number, b\'\\n{"number": 1, "report": "{}"}\\n\')\n'
         "        except OSError:\n            pass\n"
         "    os.abort()\n"
     )
