@@ -250,6 +250,12 @@ def test_the_page_is_also_the_data(every, hostile):
     assert json.loads(Page(render("html", every)).script) == json.loads(render("json", every))
 
 
+def test_the_page_puts_the_worst_finding_first(decoder):
+    axis, row = decoder.findings
+    text = render("html", [replace(decoder, findings=(row, axis))])
+    assert text.index("error[RG301]") < text.index("warning[RG205]")
+
+
 def test_every_figure_has_a_title_a_sentence_and_its_numbers_as_a_table(decoder):
     figures = render("html", [decoder]).split("<figure>")[1:]
     assert len(figures) == 3  # a path for each finding, and the weights

@@ -128,6 +128,20 @@ def test_a_report_that_could_not_check_is_no_pass(unloadable):
     assert "this is no pass" in render("full", [unloadable])
 
 
+def test_what_was_found_counts_though_something_else_could_not_be_checked(decoder, unloadable):
+    both = (*decoder.findings, *unloadable.findings)
+    text = render("full", [replace(decoder, findings=both)])
+    assert "2 errors, 1 warning. Ran 5 relations" in text
+    assert "this is no pass" not in text
+
+
+@pytest.mark.parametrize("form", ["concise", "github"])
+def test_a_message_of_several_lines_stays_one_line(form, mixer):
+    note = replace(mixer.findings[1], suppressed="")
+    assert "\n" in note.message
+    assert len(render(form, [replace(mixer, findings=(note,))]).splitlines()) == 1
+
+
 def test_the_finding_comes_before_the_fix_and_its_line_never_holds_it(decoder):
     text = render("full", [decoder])
     assert text.index("`weights` sums to 1") < text.index("measured") < text.index("dim=-1")
