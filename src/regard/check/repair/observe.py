@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from regard.check.contract import Contract
 from regard.check.probe import Probe
 from regard.check.sizes import Sizes
@@ -172,6 +174,8 @@ def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _add(table: dict[Any, Seen], key: Any, value: Any) -> None:
+    if isinstance(value, np.generic):
+        value = value.item()  # a number out of an array is a plain number
     known = table.get(key)
     if known is None or (known.kind == "none" and value is not None):
         known = table[key] = Seen(kind_of(value))

@@ -392,7 +392,11 @@ def _level(node: ast.AST) -> int:
 @functools.cache
 def _level_of(text: str) -> int | None:
     try:
-        return _level(ast.parse(text.strip(), mode="eval").body)
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Tuple) and node.elts:
+            # The span of a tuple has its parentheses in it, if it has some.
+            return ATOM if node.elts[0].col_offset > node.col_offset else 0
+        return _level(node)
     except (SyntaxError, ValueError):
         return None
 

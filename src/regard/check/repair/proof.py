@@ -10,12 +10,15 @@ import numpy as np
 from regard.check.finding import Fix, Proof
 from regard.check.relations.base import Verdict, near
 
+from regard.check.repair.candidate import Span
+
 if TYPE_CHECKING:
     from regard.check.repair.search import Survivor
 
-__all__ = ["classes", "fixes", "keeps"]
+__all__ = ["classes", "fixes", "keeps", "plainness"]
 
 _MOST_CHOICES = 3
+_JOINS = ("cat", "concat", "concatenate", "stack", "hstack")
 
 
 def keeps(source: str, text: str) -> bool:
@@ -50,7 +53,8 @@ def _offers(source: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
         elif isinstance(node, ast.ClassDef):
             signatures.append(node.name)
         elif isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
+            func = node.func
+            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             if "drop" in name.lower():
                 used.add(name)
         elif isinstance(node, ast.keyword) and node.arg and "drop" in node.arg:
@@ -91,7 +95,7 @@ def fixes(
     best = {}
     for each in sorted(found, key=_plainness):
         best.setdefault(each.klass, each)
-    chosen = sorted(best.values(), key=_plainness)
+    chosen = usual(sorted(best.values(), key=_plainness))
     if not chosen:
         return ()
     if len(chosen) == 1:
@@ -118,9 +122,58 @@ def fixes(
     return tuple(made)
 
 
-def _plainness(each: "Survivor") -> tuple[float, int, int]:
-    size = sum(len(text) + (end - start) // 2 for start, end, text in each.spans)
-    return each.rank + 0.01 * size + 0.2 * (len(each.spans) - 1), size, each.lines[0]
+def usual(chosen: Sequence["Survivor"]) -> list["Survivor"]:
+    """Leave out rivals that break a habit of naming which another survivor keeps.
+
+    Nothing measured can tell ``[ahead, back]`` from ``[back, ahead]``; people join things in
+    the order in which they named them.
+    """
+    kept = [s for s in chosen if joins_in_order(s.source)]
+    return kept or list(chosen)
+
+
+def joins_in_order(source: str) -> bool:
+    """Whether names that are joined stand in the order in which they were bound.
+
+    >>> joins_in_order("def f(a, b):\n    return cat([a, b])")
+    True
+    >>> joins_in_order("def f(a, b):\n    return cat([b, a])")
+    False
+    """
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        bound: dict[str, tuple[int, int]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.arg):
+                bound.setdefault(node.arg, (node.lineno, node.col_offset))
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                place = (node.lineno, node.col_offset)
+                bound[node.id] = min(place, bound.get(node.id, place))
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            row = node.args[0]
+            if name not in _JOINS or not isinstance(row, ast.List | ast.Tuple):
+                continue
+            places = [
+                bound[n.id] for n in row.elts if isinstance(n, ast.Name) and n.id in bound
+            ]
+            if places != sorted(places) or len(set(places)) != len(places):
+                return False
+    return True
+
+
+def plainness(rank: float, spans: Sequence[Span]) -> float:
+    """How plain an edit is to read: early in order, short, at one place. Less is plainer."""
+    grown = sum(len(text) - (end - start) for start, end, text in spans)
+    touched = sum(len(text) for _, _, text in spans)
+    return rank + 0.01 * max(grown, 0) + 0.003 * touched + 0.2 * (len(spans) - 1)
+
+
+def _plainness(each: "Survivor") -> tuple[float, int]:
+    return plainness(each.rank, each.spans), each.lines[0]
 
 
 def described(source: str, each: "Survivor") -> str:

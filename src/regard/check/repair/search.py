@@ -1,26 +1,23 @@
 """The search: candidates in order, each judged by every relation; the survivors and their fixes."""
 
-import ast
 import linecache
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from regard.check.contract import Contract
 from regard.check.finding import Edit, Fix
-from regard.check.relations.base import Results, Verdict, judge
-from regard.check.repair.candidate import Candidate, as_edits, patched
+from regard.check.relations.base import Results, Verdict
+from regard.check.repair.candidate import Span, as_edits
 from regard.check.repair.families.base import generate
+from regard.check.repair.hunt import Found, Hunt
 from regard.check.repair.order import ordered
 from regard.check.repair.program import Program
-from regard.check.repair.proof import classes, fixes, keeps
+from regard.check.repair.proof import classes, fixes
 from regard.check.subject import TookTooLong
 
 __all__ = ["Search", "Survivor", "search"]
-
-Judge = Callable[..., Results]
-
 
 @dataclass(frozen=True)
 class Survivor:
@@ -37,7 +34,7 @@ class Survivor:
     klass: int
     results: Results
     rank: float = 0.0
-    spans: tuple[tuple[int, int, str], ...] = ()
+    spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,6 @@ class Search:
     complete: bool = True
     of: int = 0
     seconds: float = 0.0
-    kinds: dict[str, int] = field(default_factory=dict)
 
 
 def search(
@@ -103,9 +99,9 @@ def search(
             ran=program.observed.lines,
             rules=[v.rule for v in failed],
         )
-        hunt = _Hunt(source, path, entry, contract, failed, seed, started + seconds)
+        hunt = Hunt(source, path, entry, contract, failed, seed, started + seconds)
         hunt.run(ranked)
-        found = hunt.survivors()
+        found = _survivors(source, hunt.survivors())
         made = fixes(source, found, failed, hunt.complete)
     except (SyntaxError, TookTooLong):
         return Search(complete=False, seconds=time.monotonic() - started)
@@ -133,104 +129,15 @@ def _suspects(failed: Sequence[Verdict], lines: Sequence[int], trace: Any) -> li
     return list(dict.fromkeys(line for line in found if line > 0))
 
 
-class _Hunt:
-    """Judges candidates until the time is up or the survivors' rivals have all been tried."""
-
-    # How much later in order a rival may be than the first survivor.
-    reach = 0.8
-
-    def __init__(
-        self,
-        source: str,
-        path: str,
-        entry: str,
-        contract: Contract,
-        failed: Sequence[Verdict],
-        seed: int,
-        deadline: float,
-    ) -> None:
-        self.source, self.path, self.entry, self.contract = source, path, entry, contract
-        self.names = tuple(dict.fromkeys(v.relation for v in failed))
-        self.seed, self.deadline = seed, deadline
-        self.tried, self.complete = 0, True
-        self.found: list[tuple[float, Candidate, str]] = []
-        self._cheapest: list[str] = list(self.names)
-
-    def run(self, ranked: Sequence[tuple[float, Candidate]]) -> None:
-        """Try candidates in order."""
-        limit = float("inf")
-        for rank, candidate in ranked:
-            if rank > limit:
-                break
-            if time.monotonic() > self.deadline:
-                self.complete = False
-                break
-            text = patched(self.source, candidate.spans)
-            if not keeps(self.source, text):
-                continue
-            self.tried += 1
-            if self._holds(text, sets=(0, 1)):
-                self.found.append((rank, candidate, text))
-                limit = min(limit, rank + self.reach)
-
-    def _holds(self, text: str, *, sets: Sequence[int]) -> bool:
-        results = self._judge(text, sets=sets, seed=self.seed)
-        if results is None:
-            return False
-        failing = next((v.relation for v in results.verdicts if v.state == "fails"), None)
-        if failing is not None:
-            # What rejected the last candidate most likely rejects the next one like it.
-            if failing not in self._cheapest:
-                self._cheapest.append(failing)
-            return False
-        return results.all_hold
-
-    def _judge(self, text: str, *, sets: Sequence[int], seed: int) -> Results | None:
-        try:
-            return judge(
-                text,
-                self.path,
-                self.entry,
-                self.contract,
-                seed=seed,
-                first=self._cheapest,
-                stop=True,
-                strict=True,
-                sets=sets,
-                seconds=2.0,
-            )
-        except TookTooLong:
-            return None
-        except Exception:  # noqa: BLE001 - an edited text may break what a relation expects
-            return None
-
-    def survivors(self) -> list[Survivor]:
-        """Those that also hold with other numbers and other sizes, by behaviour."""
-        kept = []
-        for rank, candidate, text in self.found:
-            results = self._judge(text, sets=(0, 1, 2), seed=self.seed + 1)
-            if results is not None and results.all_hold:
-                kept.append((rank, candidate, text, results))
-        numbers = classes([r.outputs for *_, r in kept])
-        return [
+def _survivors(source: str, found: Sequence[Found]) -> list[Survivor]:
+    numbers = classes([results.outputs for *_, results in found])
+    made = []
+    for (rank, candidate, text, results), number in zip(found, numbers, strict=True):
+        edits = as_edits(source, candidate.spans)
+        lines = tuple(sorted({e.line for e in edits}))
+        made.append(
             Survivor(
-                as_edits(self.source, candidate.spans),
-                text,
-                candidate.kind,
-                tuple(sorted({e.line for e in as_edits(self.source, candidate.spans)})),
-                number,
-                results,
-                rank,
-                candidate.spans,
+                edits, text, candidate.kind, lines, number, results, rank, candidate.spans
             )
-            for (rank, candidate, text, results), number in zip(kept, numbers, strict=True)
-        ]
-
-
-def parses(text: str) -> bool:
-    """Whether a text is Python."""
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+        )
+    return made

@@ -22,6 +22,7 @@ _LEVELS: dict[str, int] = {
     **{"|": 6, "&": 8, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11, "@": 11},
     **{"**": 13},
 }
+_PRODUCTS = ("dot", "general", "scaled_dot", "cosine", "none")
 _WRAPS = ("tanh", "relu", "exp", "log", "sigmoid", "softmax", "log_softmax", "sqrt", "abs")
 _LOOSE = (*_WRAPS, "neg", "float", "contiguous", "nan_to_num", "logical_not", "square")
 _SYMBOLS: dict[type[ast.AST], str] = {
@@ -43,12 +44,16 @@ def operators(program: Program) -> Iterator[Change | None]:
         if not isinstance(node, ast.BinOp) or type(node.op) not in _SIGNS:
             continue
         for place, other in enumerate(_SIGNS[type(node.op)]):
+            if other in ("*", "/", "//") and 1 in (literal(node.left), literal(node.right)):
+                continue
+            if _blends(program, node, other):
+                continue
             text = joined(program, node.left, other, node.right)
-            yield change(1.1 + 0.4 * place, program.put(node, text))
+            yield change(1.2 + 0.4 * place, program.put(node, text))
         sign = _SYMBOLS[type(node.op)]
         if sign in ("-", "/", "@", "**", "//"):
             text = joined(program, node.right, sign, node.left)
-            yield change(1.3, program.put(node, text))
+            yield change(1.1 if sign == "-" else 1.3, program.put(node, text))
         if sign in ("*", "/", "+", "-") and _is_factor(program, node.right):
             # A factor or a shift too many; a mask is a feature and stays.
             yield change(1.8, program.put(node, program.text(node.left)))
@@ -56,6 +61,13 @@ def operators(program: Program) -> Iterator[Change | None]:
             yield change(1.8, program.put(node, program.text(node.right)))
         if sign in ("//", "/") and literal(node.right) is None:
             yield change(1.7, program.put(node, program.text(node.left)))
+
+
+def _blends(program: Program, node: ast.BinOp, other: str) -> bool:
+    """Whether a sum of two contents would become their product, which is no usual slip."""
+    kinds = [program.seen(n) for n in (node.left, node.right)]
+    both = all(s is not None and s.kind == "float" and s.rank not in (None, 0) for s in kinds)
+    return both and isinstance(node.op, ast.Add) and other == "*"
 
 
 def _is_factor(program: Program, node: ast.expr) -> bool:
@@ -109,12 +121,15 @@ def _root(program: Program) -> str:
 @family("function")
 def functions(program: Program) -> Iterator[Change | None]:
     """A hyperbolic tangent too few, or an elementwise function too many."""
+    contract = program.contract
+    # A declared product score has no hyperbolic tangent; an attentional state has one.
+    curved = contract.score not in _PRODUCTS or any(r.role for r in contract.returns)
     for node in program.loads():
         found = program.operation(node)
         if found is not None and found.operand is not None and found.name in _LOOSE:
             yield change(1.6, program.put(node, program.text(found.operand)))
         seen = program.seen(node)
-        if seen is None or seen.kind != "float":
+        if seen is None or seen.kind != "float" or not curved:
             continue
         if not isinstance(node, ast.Call | ast.BinOp | ast.Name):
             continue

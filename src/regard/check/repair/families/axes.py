@@ -44,7 +44,7 @@ def alternatives(rank: int | None, value: int | None) -> list[str]:
     if rank is None:
         return [str(a) for a in (-1, 0, 1, 2, -2, 3) if a != value]
     old = None if value is None else value % rank if rank and -rank <= value < rank else None
-    axes = [a for a in range(rank) if a != old]
+    axes = [a for a in (rank - 1, *range(rank - 1)) if a != old]
     return list(dict.fromkeys(shown(a, rank, value) for a in axes))
 
 
@@ -56,8 +56,8 @@ def axes(program: Program) -> Iterator[Change | None]:
         for node in _axis_arguments(program, found):
             value = literal(node)
             if isinstance(value, int):
-                for text in alternatives(rank, value):
-                    yield change(1.0, program.put(node, text))
+                for place, text in enumerate(alternatives(rank, value)):
+                    yield change(1.0 + 0.02 * place, program.put(node, text))
                 if rank is None or not -rank <= value < rank or found.form == "plain":
                     yield change(1.2, program.put(node, str(value + 1)))
                     yield change(1.2, program.put(node, str(value - 1)))

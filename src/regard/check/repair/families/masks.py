@@ -9,6 +9,10 @@ from regard.check.repair.program import Operation, Program, Variable
 from regard.check.repair.families.slices import _short
 
 _SOFTMAX = ("softmax", "log_softmax")
+_MASKS = (
+    *("keep", "drop", "keep_int", "drop_int", "keep_uint8", "keep_float01", "drop_float01"),
+    "additive",
+)
 _DROPS = ("drop", "drop_int", "drop_float01")
 _FILLED = ("masked_fill", "masked_fill_", "where")
 _ATTENTION = "scaled_dot_product_attention"
@@ -52,7 +56,7 @@ def polarity(program: Program) -> Iterator[Change | None]:
             yield change(1.1, program.put(node, f"~{program.at(node, 12)}"))
         elif seen is not None and seen.is_tensor and isinstance(node, ast.Name | ast.Subscript | ast.Call):
             named = _is_mask(program, node) or _used_as_mask(program, node)
-            if named or seen.kind == "index":
+            if named:
                 text = program.at(node, 6)
                 yield change(1.3, program.put(node, f"{text} == 0"))
                 yield change(1.4, program.put(node, f"{text} != 0"))
@@ -62,7 +66,8 @@ def polarity(program: Program) -> Iterator[Change | None]:
 
 def _is_mask(program: Program, node: ast.expr) -> bool:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return any("mask" in n.lower() or n in program.contract.kinds for n in names)
+    kinds = program.contract.kinds
+    return any("mask" in n.lower() or kinds.get(n, "") in _MASKS for n in names)
 
 
 def _used_as_mask(program: Program, node: ast.expr) -> bool:

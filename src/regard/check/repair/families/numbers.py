@@ -35,9 +35,18 @@ def numbers(program: Program) -> Iterator[Change | None]:
             if value:
                 near.append(1 / value)
         for other in dict.fromkeys(near):
-            if other != value:
+            if other != value and not _idle(parent, other):
                 small = abs(other - value) <= 1 or other == -value
                 yield change(1.2 if small else 1.6, program.put(node, repr(other)))
+
+
+def _idle(parent: ast.AST, value: float) -> bool:
+    """Whether adding, or multiplying by, a number does nothing."""
+    if not isinstance(parent, ast.BinOp):
+        return False
+    if isinstance(parent.op, ast.Add | ast.Sub):
+        return value == 0
+    return value == 1
 
 
 @family("shift")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from regard.check.repair.families.base import Change, change, family, literal
 from regard.check.repair.program import Program
 
-_MOST = 28
+_MOST, _LARGEST = 28, 600
 
 
 @family("layer-size")
@@ -51,7 +51,8 @@ def _within(program: Program, node: ast.AST) -> list[tuple[str, int, float]]:
     options: list[tuple[str, int, float]] = [(t, n, 0.0) for t, n in plain]
     for (a, m), (b, n) in itertools.combinations(plain[:6], 2):
         options.append((f"{a} + {b}", m + n, 0.3))
-        options.append((f"{a} * {b}", m * n, 0.4))
+        if m * n <= _LARGEST:  # a layer of a million weights only takes time
+            options.append((f"{a} * {b}", m * n, 0.4))
         for x, p, y, q in ((a, m, b, n), (b, n, a, m)):
             if q > 1 and p % q == 0:
                 options.append((f"{x} // {y}", p // q, 0.4))

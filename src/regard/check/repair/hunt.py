@@ -1,0 +1,131 @@
+"""Judging candidates in order until their rivals are tried or the time is up."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.check.contract import Contract
+from regard.check.relations.base import Case, Results, Verdict, ask
+from regard.check.repair.candidate import Candidate, patched
+from regard.check.repair.proof import classes, keeps, plainness
+from regard.check.subject import Crash, TookTooLong, limit, load
+
+__all__ = ["Found", "Hunt"]
+
+Found = tuple[float, Candidate, str, Results]
+"""Rank, candidate, edited text, and what the relations said of it."""
+
+
+class Hunt:
+    """Judges candidates of one file.
+
+    ``complete`` is False where the time ran out before every rival was tried that is about as
+    simple as the first survivor.
+    """
+
+    # How much later in order a rival may be than the first survivor: all of these are tried
+    # if there is time, and those within `core` are needed for a proof.
+    reach, core = 0.8, 0.3
+    seconds = 2.0
+
+    def __init__(
+        self,
+        source: str,
+        path: str,
+        entry: str,
+        contract: Contract,
+        failed: Sequence[Verdict],
+        seed: int,
+        deadline: float,
+    ) -> None:
+        self.source, self.path, self.entry, self.contract = source, path, entry, contract
+        self.seed, self.deadline = seed, deadline
+        self.tried, self.complete = 0, True
+        self._found: list[tuple[float, Candidate, str, list[np.ndarray]]] = []
+        self._first = list(dict.fromkeys(v.relation for v in failed))
+        self._must = set(self._first) - {"runs", "loads"}
+        self._kills: dict[str, int] = dict.fromkeys(self._first, 2)
+
+    def run(self, ranked: Sequence[tuple[float, Candidate]]) -> None:
+        """Try candidates in order."""
+        first = float("inf")
+        for rank, candidate in ranked:
+            if rank > first + self.reach:
+                break
+            if time.monotonic() > self.deadline:
+                self.complete = rank > first + self.core
+                break
+            self.tried += 1
+            text = patched(self.source, candidate.spans)
+            outputs = self._try(text, rank, candidate)
+            if outputs is not None and keeps(self.source, text):
+                self._found.append((rank, candidate, text, outputs))
+                first = min(first, rank)
+
+    def _try(self, text: str, rank: float, candidate: Candidate) -> list[np.ndarray] | None:
+        """Outputs of a text for which every relation holds; None of one that falls."""
+        try:
+            with limit(self.seconds):
+                case = self._case(text, self.seed)
+                if case is None or self._is_twin(case, rank, candidate):
+                    return None
+                # Most fall at the first set of sizes; the second is for the few others.
+                for sets in ((0,), (0, 1)):
+                    results = self._ask(case, sets)
+                    if not results.all_hold:
+                        self._remember(results)
+                        return None
+                # What failed must hold now; that it no longer applies is no repair.
+                asked = {v.relation for v in results.verdicts}
+                return results.outputs if self._must <= asked else None
+        except TookTooLong:
+            return None
+        except Exception:  # noqa: BLE001 - an edited text may break what a relation expects
+            return None
+
+    def _case(self, text: str, seed: int) -> Case | None:
+        loaded = load(text, self.path, self.entry)
+        return None if isinstance(loaded, Crash) else Case(loaded, self.contract, seed=seed)
+
+    def _ask(self, case: Case, sets: Sequence[int], only: Any = None) -> Results:
+        return ask(case, first=self._first, stop=True, strict=True, sets=sets, only=only)
+
+    def _is_twin(self, case: Case, rank: float, candidate: Candidate) -> bool:
+        """Whether a text crashes, or does what a survivor does and is no plainer to read."""
+        if not self._found:
+            return False
+        for sets in ((0,), (0, 1)):
+            results = self._ask(case, sets, only=())
+            if not results.all_hold:
+                return True
+            count = len(results.outputs)
+            alike = [
+                f for f in self._found if classes([f[3][:count], results.outputs]) == [0, 0]
+            ]
+            if not alike:
+                return False
+        mine = plainness(rank, candidate.spans)
+        return any(plainness(r, c.spans) <= mine for r, c, *_ in alike)
+
+    def _remember(self, results: Results) -> None:
+        """Ask first what rejects most: what rejected one candidate rejects the next like it."""
+        name = next((v.relation for v in results.verdicts if v.state == "fails"), "")
+        if name not in ("", "runs", "loads"):
+            self._kills[name] = self._kills.get(name, 0) + 1
+            self._first = sorted(self._kills, key=lambda n: -self._kills[n])
+
+    def survivors(self) -> list[Found]:
+        """Those that also hold with other numbers and one more set of sizes."""
+        kept = []
+        for rank, candidate, text, _ in self._found:
+            try:
+                with limit(2 * self.seconds):
+                    case = self._case(text, self.seed + 1)
+                    results = self._ask(case, (0, 1, 2)) if case is not None else None
+            except (TookTooLong, Exception):  # noqa: BLE001 - as above
+                continue
+            if results is not None and results.all_hold:
+                kept.append((rank, candidate, text, results))
+        return kept
