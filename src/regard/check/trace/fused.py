@@ -173,7 +173,7 @@ def _merged_mask(recorder: Recorder, at: Any, batch: int, heads: int) -> Tensor 
         mask = at[name]
         if mask is None:
             continue
-        inputs.append(recorder.operand(mask))
+        node = recorder.operand(mask)
         if mask.dtype == torch.bool:
             mask = torch.zeros(mask.shape, dtype=at["query"].dtype).masked_fill(
                 mask, float("-inf")
@@ -182,6 +182,7 @@ def _merged_mask(recorder: Recorder, at: Any, batch: int, heads: int) -> Tensor 
             mask = mask.view(batch, 1, 1, -1)
         elif mask.dim() == 3:
             mask = mask.view(batch, heads, *mask.shape[1:])
+        inputs.append(_note(recorder, "view", mask, [node], shape=tuple(mask.shape)))
         total = mask if total is None else total + mask
     if total is not None:
         _note(recorder, "add", total, inputs)

@@ -265,8 +265,8 @@ def _operand(recorder: Recorder, value: Any) -> Node:
 def _write_through(recorder: Recorder, array: Any, node: Node) -> None:
     """Writing into a view writes into what it is a view of."""
     whole = recorder.owners.get(id(_owner(array)))
-    before = None if whole is None or whole is array else recorder.find(whole)
-    if before is not None:
+    before = recorder.find(whole)
+    if before is not None and whole is not None and whole is not array:
         recorder.note(
             node.op, whole.view(np.ndarray), (before, node), {"inplace": True}, alias=whole
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.check.trace.records import Node
 
-__all__ = ["is_exponential", "normaliser", "over"]
+__all__ = ["is_exponential", "normaliser", "over", "told_axis"]
 
 _THROUGH = frozenset(
     {"mul", "where", "masked_fill", "setitem", "to", "clone", "contiguous", "clamp", "clip"}
@@ -51,6 +51,16 @@ def is_exponential(node: Node) -> Node | None:
             return None
         node = next((i for i in node.inputs if _has_exponential(i)), node.inputs[0])
     return None
+
+
+def told_axis(node: Node) -> Node:
+    """The operation that was told the axis: a softmax itself, or the sum it divides by."""
+    if node.op in ("div", "mul") and len(node.inputs) == 2:
+        for operand in node.inputs[::-1]:
+            total = _behind(operand, "sum", "logsumexp")
+            if total is not None:
+                return total
+    return node
 
 
 def over(dim: Any, node: Node) -> int | tuple[int, ...] | None:

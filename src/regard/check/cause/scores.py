@@ -1,0 +1,228 @@
+"""Where a score goes wrong: softmax, scale, form, step, layer, positions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from regard.check.cause.masks import late
+from regard.check.cause.view import Suspect, View
+from regard.check.relations.base import Verdict
+from regard.check.trace.records import Node, Site
+from regard.check.trace.weighing import told_axis
+
+__all__ = ["attentional", "layer", "positions", "query", "scale", "softmax", "step"]
+
+_RECURRENT = ("gru", "lstm", "rnn")
+_POSITIONAL = frozenset({"arange", "cos", "sin", "outer", "linspace", "cumsum"})
+
+
+def softmax(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of weights that are no distribution over the keys."""
+    del verdict
+    found: list[Suspect] = []
+    sites = view.trace.sites
+    for later in sites:
+        for earlier in sites:
+            if earlier is not later and earlier.weights.index in view.trace.above(later.scores):
+                line = earlier.weights.line
+                what = f"the scores of this softmax are weights already, of line {line}"
+                if not _between_is_content(earlier, later):
+                    found += view.blame(later.weights, "here", what, rule="RG302", kind="twice")
+    found += late(view)
+    output = view.output(view.contract.weights or "")
+    for site in sites:
+        if output is not None and output is not site.weights:
+            changed = [n for n in _chain(output, site.weights) if _unlike(n, site)]
+            for node in changed[-1:]:
+                found += view.blame(node, "here", "the weights are changed after the softmax")
+        found += view.blame(told_axis(site.weights), "axis")
+    return found
+
+
+def scale(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of a wrong factor on the scores: the steps that scale, else the product."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites:
+        steps = [n for n in site.pre_ops if n.op in ("mul", "div") and _by_number(n)]
+        for operand in site.product.inputs[:2] if site.product is not None else ():
+            steps += [n for n in _up(operand) if n.op in ("mul", "div") and _by_number(n)]
+        for node in steps:
+            found += view.blame(node, "here", _factor(site))
+        # A factor after the softmax belongs before it.
+        for node in site.post_ops:
+            if node.op in ("mul", "div") and _by_number(node):
+                found += view.blame(node)
+        found += view.blame(site.product, "here", _factor(site))
+        found += view.blame(site.weights)
+    return found
+
+
+def query(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of weights that the query does not reach: where queries and keys meet."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites:
+        for node in (site.product, *_up(site.scores)):
+            found += view.blame(node)
+    return found
+
+
+def step(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of the wrong state: what hands the query to the score."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites[1:2] or view.trace.sites[:1]:
+        above = view.trace.above(site.scores)
+        for node in reversed([n for n in view.trace.nodes if n.index in above]):
+            if any(_is_state(i) for i in node.inputs) and not _is_state(node):
+                what = f"the score reads `{_state_name(node)}`"
+                found += view.blame(node, "operand", what)
+                break
+        found += view.blame(site.product, "operand")
+    return found
+
+
+def layer(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of a wrong part of an argument: its first reader."""
+    node = view.trace.inputs.get(verdict.about)
+    found: list[Suspect] = []
+    for use in sorted(node.uses, key=lambda n: n.index) if node is not None else ():
+        found += view.blame(use, "here", f"this is all that is read of `{verdict.about}`")
+    return found
+
+
+def positions(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of positions: where angles, distances or slopes are made and put in."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites:
+        for node in site.pre_ops:
+            if node.op in ("add", "sub"):
+                for bias in node.inputs:
+                    if not bias.sources and bias.span is not None:
+                        found += _bias(bias, view)
+    made = [n for n in view.trace.nodes if n.span and not n.sources and n.index in view.live]
+    for node in made:
+        span = view.text.blame(node, "axis")
+        if node.op in _POSITIONAL and span != node.span:
+            found.append(Suspect(span, node, "positions run along another axis"))
+    for node, axis, line in view.reads():
+        name = node.axes[axis]
+        if name in ("heads", "batch", "kv_heads", "1") and _used_as_length(line, view):
+            what = f"the number of positions is read from the axis {name}"
+            found.append(Suspect(view.text.whole(line), node, what))
+    for node in made:
+        if node.op in ("cos", "sin"):
+            found += view.blame(node, "operand")
+    return found
+
+
+def _bias(bias: Node, view: View) -> Iterator[Suspect]:
+    """A bias on distance: its slopes if it falls with distance, else its making."""
+    above = sorted((n for n in _up_all(bias) if n.span), key=lambda n: n.index)
+    slopes = [n for n in above if n.axes in (("heads",), ("kv_heads",))]
+    if slopes and _falls_with_distance(bias):
+        yield from view.blame(slopes[-1], "here", "the slopes of the heads are made here")
+    products = [n for n in above if n.op == "mul" and len(n.inputs) == 2]
+    for node in (*products[-1:], bias):
+        yield from view.blame(node)
+
+
+def attentional(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of a result that is made of the right parts in another way."""
+    output = view.output(verdict.about)
+    return view.blame(output) if output is not None else []
+
+
+def _factor(site: Site) -> str:
+    if site.slope is None:
+        return ""
+    size = site.query.shape[-1] if site.query is not None and site.query.shape else 0
+    return f"scores are {site.slope:.4g} times the product of query and key, of size {size}"
+
+
+def _by_number(node: Node) -> bool:
+    return len(node.inputs) == 1 or any(int(np.prod(i.shape)) == 1 for i in node.inputs)
+
+
+def _up(node: Node) -> Iterator[Node]:
+    """A node and its first operands above it, up to a product."""
+    for _ in range(12):
+        if node.op == "input" or not node.inputs:
+            return
+        yield node
+        if node.op in ("linear", "matmul", "bmm", "einsum"):
+            return
+        node = max(node.inputs, key=lambda n: n.index)
+
+
+def _up_all(node: Node) -> list[Node]:
+    found: dict[int, Node] = {}
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if one.index not in found:
+            found[one.index] = one
+            stack += one.inputs
+    return list(found.values())
+
+
+def _chain(node: Node, root: Node) -> list[Node]:
+    """From a node back to a root by operands that come from it, the root left out."""
+    found = []
+    for _ in range(20):
+        if node is root or not node.inputs:
+            break
+        found.append(node)
+        node = next((i for i in node.inputs if i is root), None) or max(
+            node.inputs, key=lambda n: n.index
+        )
+    return found
+
+
+def _unlike(node: Node, site: Site) -> bool:
+    """Whether a step changed the numbers of the weights, not only their order."""
+    a, b = np.sort(node.value.ravel()), np.sort(site.weights.value.ravel())
+    return a.shape != b.shape or not np.allclose(a, b, atol=1e-6)
+
+
+def _between_is_content(earlier: Site, later: Site) -> bool:
+    """Whether contexts of one attention feed the next: a stack of layers, no softmax twice."""
+    node = later.scores
+    for _ in range(30):
+        if node is earlier.weights:
+            return False
+        if node.arguments.get("written") is not None or not node.inputs:
+            return True
+        node = max(node.inputs, key=lambda n: n.index)
+    return True
+
+
+def _is_state(node: Node) -> bool:
+    if node.op.startswith(_RECURRENT):
+        return True
+    if (
+        node.op in ("getitem", "squeeze", "unbind", "select", "unsqueeze", "transpose")
+        and node.inputs
+    ):
+        return _is_state(node.inputs[0])
+    return node.op == "input" and "T" not in "".join(node.axes) and "batch" in node.axes
+
+
+def _state_name(node: Node) -> str:
+    return next((i.name for i in node.inputs if _is_state(i) and i.name), "another state")
+
+
+def _falls_with_distance(bias: Node) -> bool:
+    """Whether a position bias is lower for keys farther back: then only its slopes can err."""
+    value = bias.value
+    if value.ndim < 2 or value.shape[-1] < 2 or value.shape[-2] < 2:
+        return False
+    far, near = value[..., -1, 0], value[..., -1, -1]
+    return bool(np.all(np.nan_to_num(far - near) < 0))
+
+
+def _used_as_length(line: int, view: View) -> bool:
+    text = view.text.line(line)
+    return any(w in text for w in ("arange", "[:", "length", "steps", "ones", "range"))
