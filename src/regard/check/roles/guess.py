@@ -1,11 +1,12 @@
 """A contract for code that declares none: read, tried, and every guess recorded."""
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from regard.check.contract import Contract
+from regard.check.contract import Contract, Returned
 from regard.check.roles.behaviour import Runner, keeps_examples_apart, leak, sees_later
 from regard.check.roles.cast import Part, cast
 from regard.check.roles.intent import Intent, intent
@@ -21,20 +22,28 @@ from regard.errors import RegardError
 __all__ = ["Guess", "guess"]
 
 # Sizes that coincide: what a crash needs in order not to happen.
-_COINCIDENCES: tuple[tuple[str, Mapping[str, int]], ...] = (
-    ("T_dec = T_enc", {"T_dec": 7, "T_enc": 7}),
-    ("d_s = d_h", dict.fromkeys(("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k"), 40)),
-    ("kv_heads = heads", {"kv_heads": 4, "heads": 4}),
-    ("heads*d_head = d_emb", {"d_emb": 40, "d_h": 40}),
-    ("batch = T", dict.fromkeys(("batch", "T", "T_dec", "T_enc"), 7)),
+_FEATURES = ("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k")
+_COINCIDENCES: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("T_dec = T_enc", {"T_dec": "T_enc"}),
+    ("all features have one size", dict.fromkeys(_FEATURES, "heads*d_head")),
+    ("T_mem = T_dec", {"T_mem": "T_dec"}),
+    ("kv_heads = heads", {"kv_heads": "heads"}),
+    ("T = heads", dict.fromkeys(("T", "T_dec", "T_enc"), "heads")),
+    ("batch = T", {"batch": "T_enc", "T": "T_enc", "T_dec": "T_enc"}),
     (
-        "every size",
-        {
-            **dict.fromkeys(("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k"), 40),
-            **dict.fromkeys(("batch", "T", "T_dec", "T_enc"), 7),
-        },
+        "every size is the same",
+        {**dict.fromkeys(_FEATURES, "heads*d_head"), "T": "batch", "T_dec": "batch", "T_enc": "batch"},
     ),
 )
+
+
+_PLAIN_KEY = re.compile(r"^(k|K|key|keys|ks)$")
+_JOINS = {
+    "never": ("never",),
+    "last": ("never", "maybe"),
+    "maybe": ("never", "maybe"),
+    "always": ("always", "never"),
+}
 
 
 @dataclass(frozen=True)
@@ -106,10 +115,12 @@ class _Guesser:
         if self.reading.call is None or not self.cast:
             return self._none("no arguments that could be made")
         trial, found = self._best()
+        if trial is not None and found is None:
+            found = self._expected(trial)
         if trial is None:
             return self._none("no axes were found with which the code runs")
         contract = trial.contract
-        if found is not None:
+        if found is not None and found.returns:
             contract = replace(
                 contract,
                 returns=contract.returns or found.returns,
@@ -126,7 +137,10 @@ class _Guesser:
         if contract.all_masked is None:
             self._guess("all_masked", "a query without keys may occur", quiet=True)
         guessed = {k: v for k, v in self.guessed.items() if k not in self._declared_fields()}
-        contract = replace(contract, guessed=guessed)
+        dtype = self.intent.fields.get("dtype", contract.dtype)
+        if "dtype" in self._declared_fields():
+            dtype = self.stated.dtype
+        contract = replace(contract, guessed=guessed, dtype=str(dtype))
         confident = trial.runs and not any(k.startswith(("inputs", "kinds")) for k in guessed)
         return Guess(contract, confident, tuple(self.assumptions), self.reasons)
 
@@ -152,6 +166,7 @@ class _Guesser:
 
     def _base(self) -> Contract:
         fields = {k: v for k, v in self.intent.fields.items() if k not in self._declared_fields()}
+        fields["dtype"] = "float32"  # set at the end: what half precision breaks is a finding
         base = replace(self.stated, inputs={}, **fields)  # type: ignore[arg-type]
         scale = self._given_scale()
         return replace(base, scale=scale) if scale and base.scale is None else base
@@ -181,16 +196,15 @@ class _Guesser:
             return "always" if stated else "maybe"
         if self.intent.is_self and "query" in roles:
             return "maybe"
-        return "last"
+        cross = any(p.role == "key" and not _PLAIN_KEY.match(p.name) for p in self.cast)
+        return "never" if cross or "past" in roles else "last"
 
     # -- trying ----------------------------------------------------------------------
 
     def _best(self) -> tuple[Trial | None, Results | None]:
         crashed: list[Trial] = []
         for parts in self._optional():
-            for join in {"last": ("never", "maybe"), "maybe": ("never", "maybe")}.get(
-                self._join(), ("always", "never")
-            ):
+            for join in _JOINS[self._join()]:
                 best, failed = self._search(parts, join)
                 if best is not None:
                     return best
@@ -251,8 +265,6 @@ class _Guesser:
         return (good[0][2], good[0][3]), failed
 
     def _content_forms(self, parts: tuple[Part, ...]) -> dict[str, tuple[str, ...]]:
-        import re  # noqa: PLC0415
-
         forms: dict[str, tuple[str, ...]] = {}
         words, code = self.reading.words, self.reading.code
         for part in parts:
@@ -364,6 +376,37 @@ class _Guesser:
             return contract
         self.reasons["score"] = "one learned query"
         return replace(contract, score="pooling")
+
+    def _expected(self, trial: Trial) -> Results | None:
+        """What a crashing target would return, read where its sizes coincide."""
+        if not trial.sizes or set(trial.sizes) - {"T_dec", "T_mem", "kv_heads", "T"}:
+            return None
+        runs, sizes = [], []
+        for which in (0, 1):
+            plain = Sizes(which, trial.contract.sizes)
+            same = {n: int(plain.value(e)) for n, e in trial.sizes.items()}
+            contract = replace(trial.contract, sizes={**trial.contract.sizes, **same})
+            runs.append(Runner(self.loaded, contract, which).run())
+            sizes.append(Sizes(which, contract.sizes))
+        if runs[0] is None or runs[1] is None:
+            return None
+        found = results(self.reading, trial.contract, (runs[0], runs[1]), (sizes[0], sizes[1]))
+        returns = tuple(self._query_first(r, found.weights) for r in found.returns)
+        over = found.sums_over
+        for returned in returns:
+            if returned.name == found.weights and "T_enc" in returned.axes.split():
+                over = (returned.axes.split().index("T_enc"),)
+        return replace(found, returns=returns, sums_over=over)
+
+    def _query_first(self, returned: Returned, weights: str | None) -> Returned:
+        """Name the time axes of a result where queries and keys are equally many."""
+        tokens = returned.axes.split()
+        at = [i for i, t in enumerate(tokens) if t in ("T_dec", "T_enc")]
+        if len(at) == 2:
+            tokens[at[0]], tokens[at[1]] = "T_dec", "T_enc"
+        elif len(at) == 1:
+            tokens[at[0]] = "T_enc" if returned.name == weights else "T_dec"
+        return Returned(returned.name, " ".join(tokens), returned.role)
 
     # -- choosing by behaviour -----------------------------------------------------------
 

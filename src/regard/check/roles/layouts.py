@@ -28,6 +28,8 @@ _PER_EXAMPLE = re.compile(r"\b(per|for (each|every)|of (each|every)|an?) (exampl
 
 _GROUPED = re.compile(r"kv_heads|group|repeat_kv|share_heads|num_key_value", re.IGNORECASE)
 
+_GROUPS = re.compile(r"kv_heads|repeat_kv|\) // k\w*\.(size|shape)|\] // k\w*\.shape", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -71,7 +73,9 @@ def layouts(reading: Reading, cast: tuple[Part, ...]) -> Layouts:
         firm = [a for a in found if a.said and a.cost == 0]
         if firm and part.role in ("key", "value") and _GROUPED.search(reading.code):
             grouped = tuple("kv_heads" if t == "heads" else t for t in firm[0].tokens)
-            firm = [replace(firm[0], tokens=grouped), replace(firm[0], cost=0.5), *firm[1:]]
+            firm = [replace(firm[0], tokens=grouped)]
+            if not _GROUPS.search(reading.code):
+                firm.append(replace(firm[0], tokens=found[0].tokens, cost=0.5))
         if firm:
             axes[part.name] = tuple(dict.fromkeys(firm[:3]))
             continue
@@ -278,7 +282,10 @@ def _guessed(part: Part, reading: Reading, is_self: bool) -> list[Axes]:
     f = f"f_{part.name}"
     match part.role:
         case "query":
-            return _ranked(_ONE if part.one else _MANY, f, "T_dec")
+            table = _ONE if part.one else _MANY
+            if re.search(r"(ies|[a-rt-z]s)$", part.name) and not part.one:
+                table = {k: c for k, c in table.items() if k not in ("d", "batch d", "batch 1 d")}
+            return _ranked(table, f, "T_dec")
         case "key" | "value" | "second":
             return _ranked(_MEMORY, f, _TIMES[part.role])
         case "past":
@@ -404,6 +411,8 @@ def _leaned(
         return
     order = _said_order(part, reading)
     alone = _ONE_SEQUENCE.search(reading.words) is not None
+    if order:
+        found = [a for a in found if _order(a.tokens) == order or a.tokens == ("T", "batch")] or found
     for axes in found:
         cost, said, tokens = axes.cost, axes.said, axes.tokens
         first = _order(tokens)

@@ -77,6 +77,7 @@ def results(
             break
     weights, over, how, sure = _weights(reading, contract, returns, first, sizes[0])
     returns = [_attentional(r, weights, reading) for r in returns]
+    returns = [_every_step(r, weights, returns, reading) for r in returns]
     if any(o is None for o in first.outputs[: len(returns)]):
         returns, weights, over = [], None, ()
     return Results(tuple(returns), weights, over, how, sure, odd)
@@ -238,6 +239,21 @@ def _role(name: str, array: np.ndarray, reading: Reading) -> str:
     if _LOG.search(name) and bool(np.all(array <= 1e-6)):
         return "log_weights"
     return ""
+
+
+def _every_step(
+    returned: Returned, weights: str | None, returns: list[Returned], reading: Reading
+) -> Returned:
+    """Weights of all steps, where the author says that all come back and only one does."""
+    tokens = returned.axes.split()
+    every = any("T_dec" in r.axes.split() for r in returns if r.name != weights)
+    if returned.name != weights or not every or "T_dec" in tokens or tokens.count("1") != 1:
+        return returned
+    said = re.search(
+        r"(every|each|all|whole|full|complete)\b[^.]*\b(alignments?|weights|attention)", reading.words
+    )
+    axes = " ".join("T_dec" if t == "1" else t for t in tokens)
+    return Returned(returned.name, axes, returned.role) if said else returned
 
 
 def _attentional(returned: Returned, weights: str | None, reading: Reading) -> Returned:

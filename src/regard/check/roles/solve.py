@@ -50,7 +50,7 @@ class Trial:
     progress: int
     cost: float = 0.0
     joined: bool = False  # queries and keys were put on one axis to make it run
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, str] = field(default_factory=dict)  # coincidences, name -> name
     which: int = 0
 
     @property
@@ -101,7 +101,7 @@ class Solver:
                 return
             yield self.attempt(choice)
 
-    def attempt(self, choice: Choice, sizes: Mapping[str, int] | None = None) -> Trial:
+    def attempt(self, choice: Choice, sizes: Mapping[str, str] | None = None) -> Trial:
         """Bind the variables of one layout, crash by crash, at two sets of sizes."""
         first = start(self.reading, self.layouts, choice)
         forms = {n: f[0] for n, f in self.forms.items()}
@@ -170,12 +170,12 @@ class Solver:
         first: Start,
         names: dict[str, str],
         forms: dict[str, str],
-        fixed: Mapping[str, int],
+        fixed: Mapping[str, str],
         which: int = 0,
     ) -> Trial:
         self.runs += 1
         contract = self.contract(choice, first, names, forms)
-        sizes = Sizes(which, {**contract.sizes, **fixed})
+        sizes = _coinciding(which, contract, fixed)
         try:
             result, progress = _counted(self.loaded, contract, sizes)
         except (RegardError, ValueError, KeyError, TypeError, IndexError) as error:
@@ -238,7 +238,7 @@ class Solver:
                 for form in options:
                     if form != forms[mask]:
                         yield names, {**forms, mask: form}
-        sizes = Sizes(trial.which, {**trial.contract.sizes, **trial.sizes})
+        sizes = _coinciding(trial.which, trial.contract, trial.sizes)
         numbers = list(dict.fromkeys(int(n) for n in re.findall(r"\d+", crash.message)))[:12]
         seen = set()
         for variable, expression in self._bindings(trial, sizes, numbers):
@@ -275,7 +275,7 @@ class Solver:
     def _is_free(self, variable: str, trial: Trial) -> bool:
         """Whether a variable may get another name at all."""
         if variable in ("T_mem", "n_features", "kv_heads"):
-            return True
+            return variable == "n_features"
         if variable in ("T_dec", "T_enc", "T"):
             return variable == "T_dec" and self.join == "maybe"
         own = trial.names.get(variable, "")
@@ -286,8 +286,6 @@ class Solver:
         names = names_in(expression)
         is_time = [n in (*_TIMES, "T") for n in names]
         if variable in _TIMES:
-            if variable == "kv_heads":
-                return expression == "heads"
             return all(is_time)
         if any(is_time) or {"batch", "height", "width"} & set(names):
             return False
@@ -304,6 +302,12 @@ class Solver:
             others = {trial.start.names[v] for v in trial.start.firm if v != variable}
             return not others & set(names)
         return True
+
+
+def _coinciding(which: int, contract: Contract, same: Mapping[str, str]) -> Sizes:
+    """Sizes of a set in which some names have the size of another name."""
+    plain = Sizes(which, contract.sizes)
+    return Sizes(which, {**contract.sizes, **{n: int(plain.value(e)) for n, e in same.items()}})
 
 
 def _words(choice: Choice) -> set[str]:

@@ -41,7 +41,7 @@ class Shape:
 
 def shapes(reading: Reading) -> tuple[Shape, ...]:
     """Every shape that the target's text states for its arguments, best first."""
-    found = [*_annotated(reading), *_written(reading), *_unpacked(reading)]
+    found = [*_annotated(reading), *_written(reading), *_passed(reading), *_unpacked(reading)]
     return tuple(dict.fromkeys(found))
 
 
@@ -68,6 +68,31 @@ def _written(reading: Reading) -> Iterator[Shape]:
         yield from _in_text(text, names, local, "docstring")
     for text in reading.comments:
         yield from _in_text(text, names, local, "comment")
+
+
+def _passed(reading: Reading) -> Iterator[Shape]:
+    """Shapes that a helper of the file states for what the target passes on to it as it is."""
+    if reading.call is None:
+        return
+    names = {p.name for p in reading.parameters}
+    helpers = {n.name: n for n in reading.reach if isinstance(n, ast.FunctionDef)}
+    for node in ast.walk(reading.call):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        helper = helpers.get(node.func.id)
+        if helper is None or helper is reading.call:
+            continue
+        text = ast.get_docstring(helper) or ""
+        own = [a.arg for a in helper.args.args]
+        said = {s.name: s.words for s in _in_text(text, set(own), set(), "docstring")}
+        start = _TUPLE.match(text)
+        if start is not None and own:
+            words = _axis_words(start.group(1))
+            if words is not None:
+                said.setdefault(own[0], words)
+        for given, parameter in zip(node.args, own, strict=False):
+            if isinstance(given, ast.Name) and given.id in names and parameter in said:
+                yield Shape(given.id, said[parameter], True, f"docstring of {helper.name}")
 
 
 def _in_text(text: str, names: set[str], local: set[str], where: str) -> Iterator[Shape]:
