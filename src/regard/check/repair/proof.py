@@ -60,9 +60,9 @@ def _offers(source: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
         elif isinstance(node, ast.keyword) and node.arg and "drop" in node.arg:
             used.add(node.arg)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            text = ast.unparse(node)
-            if text.startswith("self.") and "drop" in text.lower():
-                used.add(text)
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            if own and "drop" in node.attr.lower():
+                used.add(f"self.{node.attr}")
     return tuple(signatures), frozenset(used)
 
 

@@ -72,6 +72,8 @@ def names(program: Program) -> Iterator[Change | None]:
                 extra += 0.4
             if _alike(old, other.text):
                 extra -= 0.1
+            if _is_looked_up(program, node):
+                extra += 0.8
             yield change(1.0 + extra, program.put(node, other.text))
 
 
@@ -86,6 +88,12 @@ def _name_of(program: Program, node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute) and program.text(node.value) == "self":
         return program.text(node)
     return None
+
+
+def _is_looked_up(program: Program, node: ast.expr) -> bool:
+    """Whether a name is looked for in a table, where it is also the key of the entry."""
+    parent = program.parents[node][0]
+    return isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.In | ast.NotIn)
 
 
 def _alike(old: str, new: str) -> bool:
