@@ -17,6 +17,8 @@ _VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
     | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "dropout"}
 )
+_BENDS = frozenset({"tanh", "sigmoid", "relu", "gelu", "silu", "softplus", "elu", "leaky_relu"})
+_CELLS = frozenset({"gru_cell", "lstm_cell", "rnn_tanh_cell", "gru", "lstm", "rnn_tanh"})
 
 
 @relation("attentional-state-bounded", "tanh(W_c [context; state]) lies within -1 and 1", cost=1)
@@ -59,7 +61,7 @@ def joined(bench: Bench) -> Verdict | None:
     sites = readings(bench)
     for name in names:
         node = dict(zip(bench.out.names, trace.outputs, strict=False)).get(name)
-        for parts, tanh in _parts(node):
+        for step, (parts, tanh) in enumerate(_parts(node)):
             if not tanh:
                 return fails("RG504", f"`{name}` is no tanh", about=name)
             if len(parts) != 2:
@@ -69,7 +71,8 @@ def joined(bench: Bench) -> Verdict | None:
             weights = {r.site.weights.index for r in sites}
             if any(trace.above(parts[1]) & {w} for w in weights) and len(sites) == 1:
                 return fails("RG504", f"`{name}` holds no state beside the context", about=name)
-            if len(sites) > 1 and not _is_query(parts[1], sites):
+            own = sites[step : step + 1] if step < len(sites) else sites
+            if len(sites) > 1 and not _is_query(parts[1], own):
                 return fails("RG504", f"`{name}` joins another state than the query", about=name)
     return holds()
 
@@ -84,7 +87,7 @@ def _parts(node: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
             yield from _parts(each)
         return
     tanh = node.op == "tanh"
-    inner = _back(node.inputs[0]) if tanh else node
+    inner = _back(node.inputs[0]) if node.op in _BENDS else node
     if inner is not None and inner.op in ("linear", "matmul", "mm", "bmm", "einsum", "addmm"):
         operand = next((_back(i) for i in inner.inputs if _content(i)), None)
         if operand is not None and operand.op == "cat":
@@ -124,7 +127,8 @@ def _is_query(node: Any, sites: list[Reading]) -> bool:
             if one.index in seen or len(seen) > 60:
                 continue
             seen.add(one.index)
-            stack += one.inputs
+            if one.op not in _CELLS:  # the state of a step, not what it was made of
+                stack += one.inputs
     return False
 
 

@@ -210,6 +210,7 @@ class Results:
 
     verdicts: list[Verdict]
     outputs: list[np.ndarray] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)  # relations that raised, a defect of ours
 
     @property
     def failed(self) -> list[Verdict]:
@@ -219,7 +220,8 @@ class Results:
     @property
     def all_hold(self) -> bool:
         """Whether every relation holds, strict ones included."""
-        return bool(self.verdicts) and all(v.state == "holds" for v in self.verdicts)
+        held = all(v.state == "holds" for v in self.verdicts)
+        return bool(self.verdicts) and held and not self.broken
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -301,7 +303,11 @@ def ask(
             continue
         for which in sets if each.everywhere else sets[:1]:
             bench = case.bench(which)
-            verdict = each.function(bench)
+            try:
+                verdict = each.function(bench)
+            except Exception as error:  # ours: the user's exceptions come back as a Crash
+                results.broken.append(f"{each.name}: {type(error).__name__}: {error}")
+                break
             if verdict is None:
                 continue
             shown = bench.sizes.shown(case.contract.every_axis)

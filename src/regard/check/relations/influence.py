@@ -9,7 +9,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Answer, Layout, layout
 from regard.check.subject import Crash
 
-__all__ = ["inputs_matter", "moved", "parameters_matter", "weights_need_query"]
+__all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weights_need_query"]
 
 
 @relation("inputs-matter", "every argument moves a result", cost=2)
@@ -23,7 +23,8 @@ def inputs_matter(bench: Bench) -> Verdict | None:
     for group in (given, learned):
         variants = [{n: here.noised(n, **where)} for n, where, _ in group]
         for (name, _, what), answer in zip(group, here.answers(variants), strict=True):
-            if answer is None or moved(here, answer):
+            # What is given for the sake of a context must reach it, not the weights alone.
+            if answer is None or moved(here, answer, contexts=name in here.content):
                 continue
             code = "RG305" if name in here.query_parts() and here.keys else "RG701"
             return fails(
@@ -87,6 +88,30 @@ def parameters_matter(bench: Bench) -> Verdict | None:
         if verdict is not None:
             return verdict
     return holds()
+
+
+@relation("values-matter", "each listed value of an argument gives another result", cost=1)
+def values_matter(bench: Bench) -> Verdict | None:
+    """Call with each of the values that are declared as a list."""
+    listed = {n: v for n, v in bench.contract.values.items() if isinstance(v, list)}
+    here = layout(bench)
+    for name, values in listed.items():
+        given = bench.probe.args[name]
+        fresh = bench.fresh()
+        for value in values:
+            if bench.sizes.value(value) == given:
+                continue
+            out = fresh.call({**bench.probe.args, name: bench.sizes.value(value)})
+            if isinstance(out, Crash) or moved(here, Answer(here, out, slice(None))):
+                continue
+            return fails(
+                "RG701",
+                f"`{name}` = {value} and `{name}` = {given} give the same result",
+                about=name,
+                depends_on=("values",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds() if listed else None
 
 
 def _dead(name: str, gradient: np.ndarray | None, whole: bool) -> Verdict | None:
@@ -178,9 +203,10 @@ def _pieces(here: Layout, name: str) -> list[tuple[dict[str, Any], str]]:
     return pieces
 
 
-def moved(here: Layout, answer: Answer) -> bool:
-    """Whether any result differs from the plain run's."""
-    for name in here.contract.out_names:
+def moved(here: Layout, answer: Answer, *, contexts: bool = False) -> bool:
+    """Whether any result, or any context where there is one, differs from the plain run's."""
+    only = [n for n in here.contexts() if here.context(here.bench.out, n) is not None]
+    for name in only if contexts and only else here.contract.out_names:
         is_weights = name == here.contract.weights
         a = here.alignment(here.bench.out) if is_weights else here.context(here.bench.out, name)
         b = answer.get(name)

@@ -41,7 +41,7 @@ def half_precision(bench: Bench) -> Verdict | None:
     """Where half precision is declared, compare with a run in float32."""
     if bench.contract.dtype not in ("float16", "bfloat16"):
         return None
-    single = Case(bench.case.loaded, bench.contract.with_(dtype="float32"))
+    single = Case(bench.case.loaded, bench.contract.with_(dtype="float32"), seed=bench.case.seed)
     out = single.bench(bench.sizes.which).base
     if not isinstance(out, Outcome):
         return None

@@ -7,11 +7,11 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
-from regard.check.relations.layout import layout
-from regard.check.relations.reading import Reading, readings
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.reading import Reading, readings, weighing
 from regard.check.subject import Crash
 
-__all__ = ["form", "once", "scale"]
+__all__ = ["form", "general", "heads", "met", "once", "over_keys", "rises", "scale"]
 
 _ACTIVATIONS = frozenset(
     {"tanh", "relu", "sigmoid", "gelu", "silu", "leaky_relu", "elu", "softplus", "cos", "sin"}
@@ -109,6 +109,165 @@ def once(bench: Bench) -> Verdict | None:
                 break
             node = node.inputs[0]
     return holds()
+
+
+@relation("softmax-over-keys", "each softmax runs over the axis of the keys", cost=1)
+def over_keys(bench: Bench) -> Verdict | None:
+    """Read the name of every softmax's axis."""
+    here = layout(bench)
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash) or not here.keys or here.is_self:
+        return None
+    live = trace.live()
+    keys = {*here.keys, "*".join(here.keys)}
+    asked = False
+    for site in trace.sites:
+        names = site.weights.axes
+        if site.weights.index not in live or not keys & set(names):
+            continue
+        axes = {site.axis} if isinstance(site.axis, int) else set(site.axis or range(len(names)))
+        over = [names[i] for i in sorted(axes) if names[i] != "1"]
+        asked = True
+        if keys & set(over) and len(over) == len(here.keys):
+            continue
+        if not over and 1 in {site.weights.shape[i] for i in axes}:
+            over = ["an axis of size 1"]
+        if set(over) <= keys:
+            continue
+        return fails(
+            "RG301",
+            f"the softmax runs over {', '.join(over)}; each query's weights must sum to 1 over "
+            f"{here.key_name}",
+            about=site.weights.name,
+            lines=(site.span.line,) if site.span else (),
+            hidden="every shape is right and nothing raises",
+        )
+    return holds() if asked else None
+
+
+@relation("exponent-rises", "weights rise with the scores", cost=1)
+def rises(bench: Bench) -> Verdict | None:
+    """Find exponentials of `max - scores`."""
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash):
+        return None
+    for node in trace.nodes:
+        if node.op not in ("exp", "exp2") or not node.inputs:
+            continue
+        inner = node.inputs[0]
+        if inner.op != "sub" or len(inner.inputs) != 2:
+            continue
+        first = inner.inputs[0]
+        while first.op in ("getitem", "unsqueeze", "view", "reshape", "expand") and first.inputs:
+            first = first.inputs[0]
+        if first.op in ("max", "amax", "max2") and first.inputs:
+            return fails(
+                "RG303",
+                "the exponent is the maximum less the score: the largest score weighs least",
+                lines=(inner.line,),
+                hidden="weights still sum to 1",
+            )
+    return holds() if trace.sites else None
+
+
+@relation("values-met", "the weights meet values in a sum", strict=True, cost=1)
+def met(bench: Bench) -> Verdict | None:
+    """Every softmax that a context comes from is contracted with values."""
+    here = layout(bench)
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash) or bench.contract.score in ("none", None):
+        return None
+    plain = [r for r in bench.contract.returns if r.name in set(here.contexts())]
+    if not plain or not trace.sites:
+        return None
+    live = trace.live()
+    for site in trace.sites:
+        if site.weights.index in live and site.contraction is None:
+            return fails("RG304", "weights meet no values", lines=(site.weights.line,))
+    return holds()
+
+
+@relation("heads-declared", "there are as many heads as declared", cost=1)
+def heads(bench: Bench) -> Verdict | None:
+    """Count the heads of each softmax."""
+    if "heads" not in bench.contract.init.values():
+        return None
+    declared = bench.sizes["heads"]
+    asked = False
+    for reading in readings(bench):
+        asked = True
+        if reading.weights.shape[1] != declared:
+            return fails(
+                "RG401",
+                f"the softmax has {reading.weights.shape[1]} heads; {declared} are declared",
+                about=reading.site.weights.name,
+                lines=(reading.site.scores.line,),
+                depends_on=("init",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds() if asked else None
+
+
+@relation("general-mixes", "score = query^T W key, with every entry of W", strict=True, cost=2,
+          everywhere=False)
+def general(bench: Bench) -> Verdict | None:
+    """Read W off by one-hot queries and keys and compare with the learned array."""
+    here = layout(bench)
+    if bench.contract.score != "general" or here.is_self or not here.has_batch:
+        return None
+    queries = [n for n in here.query_parts() if n not in here.key_parts()]
+    keys = [n for n in here.key_parts() if n not in here.value_parts()] or here.key_parts()
+    if len(queries) != 1 or len(keys) != 1 or bench.contract.layer:
+        return None
+    from regard.check.trace import record  # noqa: PLC0415 - heavy
+
+    seen = {}
+    for q_on in (0, 1):
+        for k_on in (0, 1):
+            args = {
+                **bench.probe.args,
+                queries[0]: _one_hot(here, queries[0], 0, q_on),
+                keys[0]: _one_hot(here, keys[0], 1, k_on),
+            }
+            trace = record(bench.instance, bench.probe, bench.sizes, args=args)
+            if isinstance(trace, Crash) or trace.crash or not trace.sites:
+                return None
+            site = trace.sites[0]
+            found = weighing(here, site.scores, site.axis)
+            if found is None:
+                return None
+            seen[q_on, k_on] = found
+    with np.errstate(invalid="ignore"):
+        mixed = seen[1, 1] - seen[1, 0] - seen[0, 1] + seen[0, 0]
+    if not np.isfinite(mixed).all() or np.abs(mixed).max() > 1e-7:
+        return _same_array(bench, here, float(mixed[0, 0, 0, 0]))
+    return fails("RG504", "the general score pairs each feature with its own alone")
+
+
+def _same_array(bench: Bench, here: Layout, entry: float) -> Verdict | None:
+    """Whether entry (0, 1) of the bilinear form is that of the one square learned array."""
+    module = bench.instance.module
+    bare = [
+        p.detach().double().numpy()
+        for n, p in (module.named_parameters() if module is not None else ())
+        if "." not in n and p.dim() == 2 and p.shape[0] == p.shape[1]
+    ]
+    bare += [
+        v
+        for n, v in bench.probe.args.items()
+        if bench.probe.is_parameter(n) and np.ndim(v) == 2 and v.shape[0] == v.shape[1]
+    ]
+    if len(bare) == 1 and abs(float(bare[0][0, 1]) - entry) > 1e-4:
+        return fails("RG504", "the general score reads its array transposed")
+    return holds()
+
+
+def _one_hot(here: Layout, name: str, feature: int, on: int) -> np.ndarray:
+    axes = here.inputs[name]
+    value = np.zeros(axes.shape)
+    if on:
+        value[..., feature] = 1.0
+    return value.reshape(here.probe.args[name].shape)
 
 
 def _activation(bench: Bench, site: Any) -> Verdict | None:
