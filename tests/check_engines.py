@@ -1,5 +1,6 @@
 """Stand-ins for the engine of `regard check`, to test its processes by themselves."""
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -86,3 +87,24 @@ def echo(source, path, entry, contract, options):
 def sleep(source, path, entry, contract, options):
     """Take longer than anyone waits."""
     time.sleep(600)
+
+
+def search(source, path, entry, contract, options):
+    """Report a crash as a bug after trying an edit, as an engine does that knows no limits."""
+    try:
+        call(source, path, entry, contract, options)
+    except Exception as error:
+        crash = f"{type(error).__name__}: {error}"
+    with contextlib.suppress(Exception):
+        call(source.replace("3", "5"), path, entry, contract, options)
+    location = Location(path, 3)
+    finding = Finding(
+        "RG101",
+        "axes-do-not-meet",
+        "error",
+        path,
+        "m",
+        location,
+        Evidence("a", "", quote=crash),
+    )
+    return Report(f"{path}:{entry}", (finding,), ("runs",), path=path)

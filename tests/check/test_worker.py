@@ -363,6 +363,22 @@ def test_code_that_does_without_what_is_refused_is_checked_and_that_is_said(work
     assert any("write the file cache.bin" in line for line in report.not_checked)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("open('made3.txt', 'w')", "it tried to write the file made3.txt, which is refused"),
+        ("bytearray(2**33)", "within 512 MiB of memory"),
+        ("np.ones(2**33)", "within 512 MiB of memory"),
+    ],
+)
+def test_what_the_limits_did_is_not_blamed_on_the_code_as_a_bug(worker, line, said):
+    source = f"import numpy as np\ndef attend():\n    {line}\n"
+    finding = _only(worker(engine="check_engines:search").check(_target(source), None, {}))
+    assert finding.code == "RG904"
+    assert said in finding.message
+    assert finding.location.line == 3
+
+
 def test_the_temporary_folder_may_be_written_and_is_gone_afterwards(worker):
     source = (
         "import tempfile\n"

@@ -63,7 +63,8 @@ def _honest(target: Target, report: Report, refused: Sequence[str], limits: Limi
     if not refused:
         return report
     if any(REFUSAL in text for text in texts) or not report.checked:
-        return failed(target, Failure("refused", refused[-1], line))
+        # The first is what the file itself tried; later ones may be edits that were tried.
+        return failed(target, Failure("refused", refused[0], line))
     notes = tuple(f"what follows when the code may {what}: refused" for what in refused)
     return dataclasses.replace(report, not_checked=report.not_checked + notes)
 
