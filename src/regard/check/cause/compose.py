@@ -28,7 +28,8 @@ _TELLING = frozenset(
         "early-dropout",
         "late",
     }
-    | {"pattern", "misplaced", "unsorted", "squeezed", "softmax-axis", "cache"}
+    | {"pattern", "misplaced", "unsorted", "squeezed", "softmax-axis", "cache", "alone"}
+    | {"stale", "stretched", "bypassed", "narrow"}
 )
 _LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 
@@ -65,7 +66,8 @@ def causes(case: Case, results: Results, found: Any = None) -> list[Finding]:
 def _finding(group: Group, view: View, results: Results, fixes: tuple[Fix, ...]) -> Finding:
     verdict = group.verdict
     place, fixes = _place(group.places, fixes)
-    code = _code(verdict, place)
+    hidden = _hidden(verdict, view)
+    code = _code(verdict, place, view, narrow="float32" in hidden)
     loaded = view.case.loaded
     level, depends = _level(group, view)
     message = _message(verdict, place, view)
@@ -82,7 +84,7 @@ def _finding(group: Group, view: View, results: Results, fixes: tuple[Fix, ...])
         evidence=_evidence(group, view, results),
         tensor=tensor,
         trace=_steps(place, view),
-        hidden=_hidden(verdict, view),
+        hidden=hidden,
         also=_also(group, message, results),
         depends_on=depends,
         fixes=fixes,
@@ -120,8 +122,21 @@ def _place(
     return replace(near, span=span, what="", kind="", rule=""), fixes
 
 
-def _code(verdict: Verdict, place: Suspect) -> str:
+def _code(verdict: Verdict, place: Suspect, view: View, *, narrow: bool) -> str:
+    if verdict.relation == "runs" and narrow:
+        return "RG601"
+    if verdict.relation == "score-scale" and _is_other_score(view):
+        return "RG504"
     return place.rule or verdict.rule or "RG101"
+
+
+def _is_other_score(view: View) -> bool:
+    """Whether an undivided product is declared, and the scaled one is computed."""
+    site = view.site
+    if view.contract.score not in ("dot", "general") or site is None or site.query is None:
+        return False
+    size = site.query.shape[-1] if site.query.shape else 0
+    return bool(site.slope and size and abs(site.slope * size**0.5 - 1.0) < 1e-2)
 
 
 def _level(group: Group, view: View) -> tuple[Level, str]:

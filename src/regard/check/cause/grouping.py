@@ -10,15 +10,15 @@ from regard.check.relations.base import Verdict
 __all__ = ["Group", "groups"]
 
 _RANK = (
-    *("RG101", "RG102", "RG601", "RG602", "RG702", "RG302", "RG206", "RG301", "RG104", "RG105"),
-    *("RG401", "RG402", "RG404", "RG801", "RG802", "RG106", "RG207", "RG201", "RG208", "RG204"),
-    *("RG203", "RG303", "RG202", "RG304", "RG403", "RG501", "RG502", "RG503", "RG504", "RG103"),
-    *("RG305", "RG803", "RG603", "RG701", "RG703", "RG704", "RG205"),
+    *("RG101", "RG801", "RG201", "RG601", "RG602", "RG702", "RG302", "RG206", "RG301", "RG104", "RG105"),
+    *("RG404", "RG402", "RG401", "RG802", "RG106", "RG102", "RG207", "RG208", "RG204"),
+    *("RG203", "RG303", "RG202", "RG304", "RG403", "RG501", "RG502", "RG503", "RG305", "RG504"),
+    *("RG103", "RG803", "RG603", "RG701", "RG703", "RG704", "RG205"),
 )
 # Relations that many different bugs break: they name a cause only where nothing else does.
 _SYMPTOMS = frozenset({"repeated-keys", "inputs-matter", "parameters-matter", "queries-apart"})
 _SYMPTOMS |= {"example-alone", "weights-follow-pattern"}
-_SYMPTOMS |= {"weights-recomputed", "context-recomputed"}
+_SYMPTOMS |= {"weights-recomputed", "context-recomputed", "heads-merged"}
 _TELLING = frozenset({"eval-repeatable", "declared-layer"})  # nothing else breaks these
 
 _EVERY = frozenset(_RANK)

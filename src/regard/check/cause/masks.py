@@ -195,6 +195,8 @@ def _not_applied(
 
 def _wrong_pattern(path: list[Node], known: Mask, view: View) -> Iterator[Suspect]:
     """The first step after which the mask marks other keys than the argument does."""
+    if any(n.op == "getitem" and len(n.inputs) > 1 for n in path):
+        return  # sorted: the rows are other examples
     for node in path:
         if node.op == "setitem" and any(
             u.op == "setitem" and u.inputs[:1] == (node,) for u in node.uses
@@ -244,7 +246,8 @@ def _misplaced(
     shaped = [n for n in path if n.op in _VIEWS and n.span is not None]
     axes = ", ".join(mask.axes)
     what = f"the mask has the axes ({axes}): it does not tell one key from another"
-    yield from view.blame(shaped[-1] if shaped else node, "here", what, kind="misplaced")
+    place = shaped[-1] if shaped else node
+    yield from view.blame(place, "here", what, kind="misplaced", rule="RG208")
 
 
 def _less(node: Node, site: Site) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from regard.check.cause.view import Suspect, View
 from regard.check.naming import Names, carried, factors
 from regard.check.trace.records import Node, Site
+from regard.check.trace.signatures import ELEMENTWISE
 from regard.check.trace.weighing import told_axis
 
 __all__ = ["oddities"]
@@ -20,6 +21,8 @@ MIXED = frozenset(
     | {"RG202", "RG203", "RG204", "RG205", "RG104", "RG304", "RG701"}
 )
 WEIGHED = MIXED | {"RG301", "RG302", "RG206", "RG201", "RG207", "RG208", "RG501", "RG502"}
+EVERY = WEIGHED | {"RG803", "RG102", "RG105", "RG701", "RG503", "RG603"}
+NARROW = frozenset({"RG301", "RG303", "RG603", "RG504", "RG304", "RG401", "RG601", "RG602"})
 UNUSED = frozenset({"RG701", "RG207", "RG305", "RG304", "RG504", "RG202", "RG201", "RG404"})
 
 
@@ -28,11 +31,14 @@ def oddities(view: View) -> list[Suspect]:
     found: list[Suspect] = []
     if not view.trace.nodes:
         return found
-    finders = [_regrouped, _tiled, _summed_axis, _thinned, _dropped]
+    finders = [_regrouped, _tiled, _summed_axis, _thinned, _dropped, _stale, _stretched]
+    finders += [_bypassed, _narrowed]
     if view.trace.crash is None:
         finders += [_twice, _unused]
     for finder in finders:
         found += finder(view)
+    # The earliest is likeliest: what comes after it only carries it on.
+    found.sort(key=lambda s: s.node.index if s.node is not None else 0)
     first: dict[tuple[str, int], Suspect] = {}
     for one in found:
         first.setdefault((one.kind, one.span.line), one)
@@ -58,7 +64,14 @@ def _regrouped(view: View) -> Iterator[Suspect]:
             f"a {node.op} of ({shown[0]}) to ({shown[1]}) cuts across {said}: "
             "it keeps the order of the numbers, not of the axes"
         )
-        yield from view.blame(maker, "here", what, kind="regrouped", explains=MIXED)
+        rule = ""
+        if "batch" in moved:
+            rule = "RG801"
+        elif any("heads" in a for a in (*before.axes, *node.axes)):
+            above = view.trace.above(before)
+            merged = any(s.weights.index in above for s in view.trace.sites)
+            rule = "RG402" if merged else "RG401"
+        yield from view.blame(maker, "here", what, kind="regrouped", explains=MIXED, rule=rule)
 
 
 def _moved(before: Node, after: Node, names: Names) -> list[str]:
@@ -136,9 +149,11 @@ def _summed_axis(view: View) -> Iterator[Suspect]:
         if wrong:
             shown = " and ".join(names)
             what = f"the softmax runs over {shown}, not over {view.contract.key_axis}"
-            kind = "softmax-axis"
+            told = told_axis(site.weights)
+            # Inside a layer of the library nobody told the axis: the layer got it transposed.
+            rule = "RG106" if site.fused and names == ["batch"] else "RG301"
             yield from view.blame(
-                told_axis(site.weights), "axis", what, kind=kind, explains=WEIGHED, rule="RG301"
+                told, "axis", what, kind="softmax-axis", explains=WEIGHED, rule=rule
             )
         summed = _contracted(site)
         if summed is None or wrong or rank < 2:
@@ -152,7 +167,7 @@ def _summed_axis(view: View) -> Iterator[Suspect]:
                 f"weights sum to 1 over {' and '.join(names)}"
             )
             yield from view.blame(
-                maker, "here", what, kind="summed-axis", explains=WEIGHED, rule="RG304"
+                maker, "here", what, kind="summed-axis", explains=WEIGHED, rule="RG102"
             )
 
 
@@ -261,18 +276,90 @@ def _unused(view: View) -> Iterator[Suspect]:
 
 
 def _thinned(view: View) -> Iterator[Suspect]:
-    """An einsum operand with one letter twice: only its diagonal is read."""
+    """An einsum that reads a diagonal, or sums an axis of one operand by itself."""
     for node in view.trace.nodes:
-        text = node.arguments.get("equation")
-        if node.op != "einsum" or not isinstance(text, str):
+        written = node.arguments.get("written")
+        if node.op != "einsum" or not isinstance(written, str):
             continue
-        for letters in text.replace(" ", "").split("->")[0].split(","):
-            again = next((c for c in letters if c.isalpha() and letters.count(c) > 1), "")
+        left, _, right = written.partition("->")
+        operands = left.split(",")
+        for letters, operand in zip(operands, node.inputs, strict=False):
+            again = next((c for c in letters if letters.count(c) > 1), "")
             if again:
                 what = f"{again!r} stands twice for one operand: only its diagonal is read"
                 yield from view.blame(
                     node, "here", what, kind="diagonal", explains=UNUSED | MIXED
                 )
+            alone = [c for c in letters if c not in right and left.count(c) == 1]
+            names = [operand.axes[letters.index(c)] for c in alone]
+            if len(operands) == 2 and alone and names[0] != "1":
+                what = f"{names[0]} of `{operand.name or 'one operand'}` is summed by itself"
+                rule = "RG404" if "heads" in names[0] else ""
+                yield from view.blame(
+                    node, "here", what, kind="alone", explains=WEIGHED, rule=rule
+                )
+
+
+def _stale(view: View) -> Iterator[Suspect]:
+    """A tensor of an earlier call, with examples of its own."""
+    for node in view.trace.nodes:
+        if node.op == "const" and "batch" in node.axes and len(node.shape) > 1:
+            for use in node.uses:
+                name = node.name or "a tensor"
+                what = f"{name} was made in an earlier call and is used again"
+                yield from view.blame(
+                    use, "here", what, kind="stale", explains=EVERY, rule="RG803"
+                )
+
+
+def _stretched(view: View) -> Iterator[Suspect]:
+    """Two operands that stretch each other, so that one axis stands there twice."""
+    for node in view.trace.nodes:
+        if node.op not in ELEMENTWISE or len(node.inputs) < 2 or node.op == "setitem":
+            continue
+        ranks = {len(n.shape) for n in node.inputs if n.shape}
+        if len(ranks) < 2 or any(n.shape == node.shape for n in node.inputs):
+            continue
+        if not any(s.startswith("input:") for s in node.sources):
+            continue  # a table of pairs of positions
+        double = next((a for a in node.axes if a not in ("1", "?") and node.axes.count(a) > 1), "")
+        if double and all(n.axes.count(double) < 2 for n in node.inputs):
+            shown = " and ".join(f"({', '.join(n.axes)})" for n in node.inputs[:2])
+            what = f"{shown} stretch each other: {double} stands twice in the result"
+            yield from view.blame(
+                node, "here", what, kind="stretched", explains=WEIGHED, rule="RG103"
+            )
+
+
+def _bypassed(view: View) -> Iterator[Suspect]:
+    """A context that was made without the weights."""
+    site, names = view.site, view.contract.out_names
+    if site is None or not view.trace.sites:
+        return
+    for name, output in zip(names, view.trace.outputs, strict=False):
+        if output is None or name == view.contract.weights:
+            continue
+        above = view.trace.above(output)
+        if any(s.weights.index in above for s in view.trace.sites):
+            continue
+        used = [u for s in view.trace.sites for u in s.scores.uses if u.index in above]
+        for node in used[:1] or [output]:
+            what = f"`{name}` is made without the weights"
+            yield from view.blame(
+                node, "operand", what, kind="bypassed", explains=WEIGHED, rule="RG304"
+            )
+
+
+def _narrowed(view: View) -> Iterator[Suspect]:
+    """A softmax in fewer bits than the code runs in."""
+    if view.contract.dtype not in ("float32", "float64"):
+        return
+    for site in view.trace.sites:
+        if site.weights.dtype in ("float16", "bfloat16"):
+            what = f"the softmax is computed in {site.weights.dtype}"
+            yield from view.blame(
+                site.weights, "here", what, kind="narrow", explains=NARROW, rule="RG603"
+            )
 
 
 def _dropped(view: View) -> Iterator[Suspect]:
@@ -288,7 +375,7 @@ def _dropped(view: View) -> Iterator[Suspect]:
                 "here",
                 "dropout is on in evaluation",
                 kind="dropout",
-                explains=WEIGHED | {"RG803"},
+                explains=EVERY,
                 rule="RG803",
             )
     for site in view.trace.sites:
