@@ -13,7 +13,7 @@ from regard.check.roles.intent import Intent, intent
 from regard.check.roles.layouts import Layouts, layouts
 from regard.check.roles.polarity import Meaning, forms_of, meaning_of
 from regard.check.roles.reading import Reading, read
-from regard.check.roles.results import Results, results
+from regard.check.roles.results import Results, alignment, results
 from regard.check.roles.solve import Solver, Trial
 from regard.check.sizes import Sizes
 from regard.check.subject import Instance, Loaded, Outcome
@@ -391,21 +391,22 @@ class _Guesser:
         if runs[0] is None or runs[1] is None:
             return None
         found = results(self.reading, trial.contract, (runs[0], runs[1]), (sizes[0], sizes[1]))
-        returns = tuple(self._query_first(r, found.weights) for r in found.returns)
-        over = found.sums_over
-        for returned in returns:
-            if returned.name == found.weights and "T_enc" in returned.axes.split():
-                over = (returned.axes.split().index("T_enc"),)
-        return replace(found, returns=returns, sums_over=over)
+        returns = [self._query_first(r) for r in found.returns]
+        weights, over, how, sure = alignment(self.reading, trial.contract, returns, runs[0])
+        return Results(tuple(returns), weights, over, how, sure, found.odd)
 
-    def _query_first(self, returned: Returned, weights: str | None) -> Returned:
-        """Name the time axes of a result where queries and keys are equally many."""
+    def _query_first(self, returned: Returned) -> Returned:
+        """Name the axes of a result where queries, keys or heads are equally many."""
         tokens = returned.axes.split()
-        at = [i for i, t in enumerate(tokens) if t in ("T_dec", "T_enc")]
-        if len(at) == 2:
-            tokens[at[0]], tokens[at[1]] = "T_dec", "T_enc"
-        elif len(at) == 1:
-            tokens[at[0]] = "T_enc" if returned.name == weights else "T_dec"
+        times = [i for i, t in enumerate(tokens) if t in ("T_dec", "T_enc")]
+        rows = [i for i, t in enumerate(tokens) if t == "T"]
+        if len(times) == 2:
+            tokens[times[0]], tokens[times[1]] = "T_dec", "T_enc"
+        elif len(times) == 1:
+            has_features = any(t.startswith("d_") or "*d_" in t for t in tokens)
+            tokens[times[0]] = "T_dec" if has_features else "T_enc"
+        elif len(rows) == 3:
+            tokens[rows[0]] = "heads"
         return Returned(returned.name, " ".join(tokens), returned.role)
 
     # -- choosing by behaviour -----------------------------------------------------------

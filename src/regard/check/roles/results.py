@@ -13,7 +13,7 @@ from regard.check.roles.sizing import named
 from regard.check.sizes import Sizes, names_in
 from regard.check.subject import Outcome
 
-__all__ = ["Results", "results"]
+__all__ = ["Results", "alignment", "results"]
 
 _WEIGHTS = re.compile(
     r"^(attn|attention|attentions)$|weights?|alphas?$|^a$|align|attn|probs?$|^p_?attn|attention_(w|p|d)|"
@@ -75,7 +75,7 @@ def results(
             odd += _odd(axes, contract)
         else:
             break
-    weights, over, how, sure = _weights(reading, contract, returns, first, sizes[0])
+    weights, over, how, sure = alignment(reading, contract, returns, first)
     returns = [_attentional(r, weights, reading) for r in returns]
     returns = [_every_step(r, weights, returns, reading) for r in returns]
     if any(o is None for o in first.outputs[: len(returns)]):
@@ -147,7 +147,7 @@ def _names(reading: Reading, count: int) -> list[str]:
     found = [*found, *([""] * count)][:count]
     named_ = []
     for i, name in enumerate(found):
-        own = name or ("out" if count == 1 else f"result_{i + 1}")
+        own = name or ("out" if count == 1 else "context" if i == 0 else f"result_{i + 1}")
         named_.append(own if own not in named_ else f"{own}_{i + 1}")
     return named_
 
@@ -189,13 +189,10 @@ def _name(node: ast.expr) -> str:
     return ""
 
 
-def _weights(
-    reading: Reading,
-    contract: Contract,
-    returns: list[Returned],
-    run: Outcome,
-    sizes: Sizes,
+def alignment(
+    reading: Reading, contract: Contract, returns: list[Returned], run: Outcome
 ) -> tuple[str | None, tuple[int, ...], str, bool]:
+    """Which result is the alignment: name, axis that sums to one, how it was told, if sure."""
     key = contract.key_axis
     if key is None:
         return None, (), "", False
