@@ -263,6 +263,8 @@ def _is_number(parameter: Parameter, reading: Reading) -> bool:
         return False
     if role_of(parameter.name) == "lengths" or _VECTORS.match(parameter.name):
         return False
+    if len(parameter.name) == 1:
+        return bool(re.search(rf"range\({parameter.name}\)|// {parameter.name}\b", reading.code))
     return bool(scalar_of(parameter.name)) and _counts(parameter.name, reading)
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -107,6 +108,7 @@ class _Guesser:
         self.meanings: dict[str, Meaning] = {
             p.name: meaning_of(p.name, reading) for p in self.cast if p.role in ("mask", "bias")
         }
+        self.deadline = time.monotonic() + 6.0
         self.guessed: dict[str, str] = {}
         self.assumptions: list[str] = []
         self.reasons: dict[str, str] = {}
@@ -240,7 +242,7 @@ class _Guesser:
             forms=forms,
             base=self._base(),
             join="maybe" if join == "last" else join,
-            seconds=2.5,
+            seconds=min(2.5, max(0.05, self.deadline - time.monotonic())),
         )
         good: list[tuple[float, int, Trial, Results]] = []
         failed: list[Trial] = []
@@ -353,7 +355,7 @@ class _Guesser:
                 forms={n: (f,) for n, f in trial.forms.items()},
                 base=self._base(),
                 join=self._join() if self._join() == "always" else "never",
-                seconds=1.0,
+                seconds=min(1.0, max(0.05, self.deadline + 1.0 - time.monotonic())),
             )
             for name, sizes in _COINCIDENCES:
                 other = solver.attempt(trial.choice, sizes)

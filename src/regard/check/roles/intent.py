@@ -86,6 +86,10 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
     if "scores" in roles:
         yield "score", "none", "the argument is the scores", True
         return
+    method = _method(reading)
+    if method:
+        yield "score", method, "the option that selects the score", True
+        return
     learned = re.search(
         r"self\.(gain|scale|temperature|tau|logit_scale|beta)\w* = nn\.Parameter\("
         r"torch\.(ones|zeros|tensor|full)\((1|\[1\]|\(\)|[\d.]+|\[\])[,)]",
@@ -120,6 +124,28 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "score", "general", "one side is projected", False
     elif re.search(r"matmul|bmm|einsum|@|\.dot\(|tensordot", code):
         yield "score", "dot", "a product without a scale", False
+
+
+_METHODS = {
+    **{"dot": "dot", "general": "general", "concat": "concat", "additive": "additive"},
+    **{"mlp": "additive", "bahdanau": "additive", "scaled_dot": "scaled_dot"},
+    **{"scaled": "scaled_dot", "scaled_dot_product": "scaled_dot", "luong": "general"},
+}
+
+
+def _method(reading: Reading) -> str:
+    """Score that an option of the constructor selects: its default, or its first value."""
+    for option in (*reading.options, *reading.parameters):
+        if not re.search("method|type|mode|kind|score|attention", option.name):
+            continue
+        if isinstance(option.default, str) and option.default.lower() in _METHODS:
+            return _METHODS[option.default.lower()]
+        if not option.has_default:
+            own = rf"(?:self\.)?{re.escape(option.name)}"
+            found = re.search(rf"\b{own}\s*(?:==|!=|(?:not )?in)\s*[\[(]?\s*'(\w+)'", reading.code)
+            if found and found.group(1).lower() in _METHODS:
+                return _METHODS[found.group(1).lower()]
+    return ""
 
 
 def _activated(reading: Reading) -> tuple[str, str]:
@@ -233,7 +259,8 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
     names = "\n".join(sorted(reading.identifiers))
     if _RECURRENT.search(code):
-        yield "positions", "recurrent", "a recurrent cell", True
+        steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {p.role for p in cast}
+        yield "positions", "recurrent" if steps else True, "a recurrent network", True
     elif re.search(r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE):
         yield "positions", "alibi", "its words or names", True
     elif re.search(r"rotary|\brope\b|rotate", f"{words} {names}", re.IGNORECASE) or (

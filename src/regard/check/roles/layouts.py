@@ -285,7 +285,7 @@ def _guessed(part: Part, reading: Reading, is_self: bool) -> list[Axes]:
             table = _ONE if part.one else _MANY
             if re.search(r"(ies|[a-rt-z]s)$", part.name) and not part.one:
                 table = {k: c for k, c in table.items() if k not in ("d", "batch d", "batch 1 d")}
-            return _ranked(table, f, "T_dec")
+            return _ranked(table, f, "T" if is_self else "T_dec")
         case "key" | "value" | "second":
             return _ranked(_MEMORY, f, _TIMES[part.role])
         case "past":
@@ -374,6 +374,8 @@ def _mask_axes(part: Part, is_self: bool) -> list[Axes]:
     on_queries = bool(pieces & {"tgt", "trg", "target", "dec", "decoder", "query", "q", "x"})
     square = bool(pieces & {"causal", "look", "ahead", "attn", "attention", "square", "tri"})
     last = query if on_queries and not is_self and "cross" not in pieces else key
+    if part.name == "attention_mask":  # (batch, 1, 1, keys) in the libraries that say so
+        square = False
     shift = -1.0 if square and not pieces & {"pad", "padding", "key"} else 0.0
     table = [
         (("batch", last), 0.0),
@@ -411,6 +413,11 @@ def _leaned(
         return
     order = _said_order(part, reading)
     alone = _ONE_SEQUENCE.search(reading.words) is not None
+    plain = re.search(r"MultiheadAttention\((?![^\n]*batch_first=True)", reading.code)
+    if not order and plain and not re.search(r"transpose|permute|movedim|swapaxes", reading.code):
+        found = [
+            replace(a, cost=a.cost - 1.6) if _order(a.tokens) == "time first" else a for a in found
+        ]
     if order:
         found = [a for a in found if _order(a.tokens) == order or a.tokens == ("T", "batch")] or found
     for axes in found:

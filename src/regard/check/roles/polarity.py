@@ -14,7 +14,10 @@ __all__ = ["Meaning", "forms_of", "meaning_of"]
 
 _TRUE = r"(?:True|1\.0|1|ones?|non-?zero|set)"
 _FALSE = r"(?:False|0\.0|0|zeros?)"
-_LINK = r"(?:\s*(?:\(|:|=|means?|marks?|on|where|for|at|if|is|are|the|a|an|->|in|when|indicates?)\s*)+"
+_LINK = (
+    r"(?:\s*(?:\(|:|=|->|\b(?:means?|marks?|on|where|for|at|if|is|are|the|an?|in|when|"
+    r"indicates?|to)\b)\s*)+"
+)
 _PAD = re.compile(
     r"\bpad(s|ded|ding)?\b|ignor|leave out|left out|exclud|block|forbid|hidden|hide|invalid|"
     r"outside|beyond|missing|masked( out)?\b|may not|must not|cannot|not (be )?(allowed|attend|read)|"
@@ -95,10 +98,13 @@ def forms_of(name: str, meaning: Meaning, reading: Reading, *, lists: bool) -> t
         order = ["", "_uint8"]
     elif re.search(rf"\b{name}\s*(==|!=)\s*[01]\b", code):
         order = ["_int", "", "_float01"]
-    elif re.search(rf"\(?1(\.0)?\s*-\s*{name}\b|\(?{name}[^=\n]*-\s*1(\.0)?\b", code):
+    elif re.search(rf"\b1(\.0)?\s*-\s*{name}\b|\b{name}(\[[^\]]*\])?\s*-\s*1(\.0)?\b", code):
         order = ["_float01", "_int"]
+    elif re.search(rf"~\s*{name}\b|logical_not\({name}|\b{name}\.logical_not", code):
+        order = ["", "_uint8"]
     if re.search(r"\b[01]\b", said) and order[0] == "" and "True" not in said:
         order = ["_int", "", "_float01"]
+    order += [o for o in ("", "_int", "_float01") if o not in order]
     forms = [f"{word}{o}" for o in order if not (o == "_uint8" and word == "drop")]
     if _is_added(name, code):
         forms = ["additive", *forms] if not meaning.polarity else [*forms, "additive"]

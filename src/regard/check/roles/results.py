@@ -138,6 +138,7 @@ def _names(reading: Reading, count: int) -> list[str]:
     """Names of the results from the last return statement."""
     found: list[str] = []
     for node in _returns(reading):
+        node = _written_out(node, reading)
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         if isinstance(node, ast.Dict):
             found = [ast.unparse(k).strip("'\"") if k else "" for k in node.keys]
@@ -150,6 +151,19 @@ def _names(reading: Reading, count: int) -> list[str]:
         own = name or ("out" if count == 1 else "context" if i == 0 else f"result_{i + 1}")
         named_.append(own if own not in named_ else f"{own}_{i + 1}")
     return named_
+
+
+def _written_out(node: ast.expr, reading: Reading) -> ast.expr:
+    """The tuple behind ``return outputs``, where a name stands for one."""
+    if isinstance(node, ast.Name) and reading.call is not None:
+        for inner in ast.walk(reading.call):
+            if isinstance(inner, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == node.id for t in inner.targets
+            ):
+                value = inner.value.body if isinstance(inner.value, ast.IfExp) else inner.value
+                if isinstance(value, ast.Tuple):
+                    return value
+    return node.body if isinstance(node, ast.IfExp) and isinstance(node.body, ast.Tuple) else node
 
 
 def _returns(reading: Reading) -> list[ast.expr]:

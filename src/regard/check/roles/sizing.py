@@ -126,6 +126,13 @@ def _options(
     for option in reading.options:
         if option.star or option.is_flag:
             continue
+        if option.name in ("device", "dtype"):
+            if option.name == "device" and not option.has_default:
+                init[option.name] = "'cpu'"
+            continue
+        if option.name in ("temperature", "temper", "temp") and not option.has_default:
+            init[option.name] = 6.0  # about the root of a size, which it usually is
+            continue
         size, says = size_of(option.name)
         if heads and re.search(rf"\b({heads})\s*\*\s*{option.name}\b", reading.code):
             size, says = "d_head", True

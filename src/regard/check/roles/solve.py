@@ -260,7 +260,10 @@ class Solver:
                 if number == value or number < 2:
                     continue
                 for wanted in _wanted(number, value, numbers, values, sizes["heads"]):
-                    for expression in named(wanted, sizes, [*base, "heads", "d_head"]):
+                    found = named(wanted, sizes, [*base, "heads", "d_head"])
+                    if re.search(rf"\b{wanted}\b", self.reading.source) and wanted > 4:
+                        found.append(str(wanted))  # a size that the file fixes
+                    for expression in found:
                         if self._is_fit(variable, expression, trial):
                             yield variable, expression
         trouble = trial.result.message if isinstance(trial.result, Crash) else ""
@@ -290,7 +293,7 @@ class Solver:
         if any(is_time) or {"batch", "height", "width"} & set(names):
             return False
         if not any(n.startswith("d_") for n in names):
-            return False
+            return expression.isdigit() and not variable.startswith("c_")
         own = trial.names.get(variable, "")
         if own in names and expression != own:
             return False
@@ -318,8 +321,11 @@ def _wanted(
     number: int, value: int, numbers: list[int], values: Mapping[str, int], heads: int
 ) -> Iterator[int]:
     """Sizes that a variable would need for a crash's number to become another one."""
+    multiple = next((k for k in (2, 3, 4) if value * k in numbers), 0)
     if value in numbers:
         yield number
+    elif multiple and number % multiple == 0:
+        yield number // multiple
     elif value % heads == 0 and value // heads in numbers:
         yield number * heads
     else:

@@ -149,7 +149,9 @@ def _axis_words(inside: str) -> tuple[str, ...] | None:
         return None
     if len(items) == 1 and not inside.strip().endswith(","):
         return None  # "(batch)" alone is prose more often than a shape
-    prose = any(len(i.split()) > 4 for i in items)
+    if all(re.fullmatch(r"\d+", i) for i in items):
+        return None  # arguments of a call, as in transpose(1, 2)
+    prose = any(len(re.findall(r"[A-Za-z_]\w*", i)) > 4 for i in items)
     return None if prose or plain * 2 < len(items) else tuple(items)
 
 
