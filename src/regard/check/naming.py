@@ -101,7 +101,10 @@ def names_of(probe: Probe, sizes: Sizes) -> Names:
     contract = probe.contract
     told = [t for name in contract.inputs for t in contract.axes(name)]
     told += [t for name in contract.out_names for t in contract.out_axes(name)]
-    told += [v for v in contract.init.values() if isinstance(v, str) and names_in(v)]
+    given = [*contract.init.values(), *contract.values.values()]
+    told += [v for v in given if isinstance(v, str) and names_in(v)]
+    if "d_model" in told and "heads" in told:
+        told.append("d_head")
     used = tuple(dict.fromkeys(told))
     for axis in used:
         for name in names_in(axis):

@@ -59,7 +59,7 @@ def added(bench: Bench) -> Verdict | None:
         if (above[0] and is_plain[1] and not above[1]) or (above[1] and is_plain[0]):
             if one.shape == two.shape and not _is_weighing(trace, node):
                 return fails("RG504", "an argument and its context are not added")
-        if bench.contract.positions == "absolute" and node.op != "sub" and not any(above):
+        if bench.contract.positions == "absolute" and not any(above):
             tables = [{s for s in n.sources if s.startswith("param:")} for n in node.inputs]
             if tables[0] and tables[1] and not tables[0] & tables[1]:
                 return fails("RG504", "words and positions are not added")

@@ -9,7 +9,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, near, rela
 from regard.check.relations.layout import Layout, layout
 from regard.check.subject import Crash
 
-__all__ = ["holes", "loud_padding", "mask_matters", "more_padding", "query_masks_matter", "zero_rows"]
+__all__ = ["holes", "loud_padding", "mask_matters", "more_padding", "query_masks_matter", "query_rows", "zero_rows"]
 
 
 @relation("padding-unread", "content of padding, however large, changes nothing", cost=1)
@@ -146,6 +146,34 @@ def query_masks_matter(bench: Bench) -> Verdict | None:
                 depends_on=(f"kinds.{name}",),
                 hidden=f"every shape is right; {mask.axis} is masked nowhere",
             )
+    return holds() if asked else None
+
+
+@relation("query-mask-rows", "a masked query's row is 0, the others stay", strict=True, cost=1)
+def query_rows(bench: Bench) -> Verdict | None:
+    """Allow every query: rows that were allowed stay, the others were 0 or stay too."""
+    here = layout(bench)
+    asked = False
+    for name, mask in bench.probe.masks.items():
+        value, kind = bench.probe.args[name], bench.contract.kinds[name]
+        if name in here.key_masks() or not isinstance(value, np.ndarray) or here.is_self:
+            continue
+        if mask.axis not in here.queries or not kind.startswith(("keep", "drop")):
+            continue
+        full = np.ones_like(value) if kind.startswith("keep") else np.zeros_like(value)
+        out = bench.ok(**{name: full})
+        if out is None:
+            continue
+        for result in here.contexts():
+            a, b = here.context(bench.out, result), here.context(out, result)
+            if a is None or b is None or a.shape[1] != mask.real.shape[-1]:
+                continue
+            asked = True
+            real = np.broadcast_to(mask.real, a.shape[:2])
+            stay = near(a[real], b[real], _loose(bench))
+            gone = near(a[~real], np.zeros_like(a[~real])) or near(a[~real], b[~real])
+            if not stay or not gone:
+                return fails("RG208", f"`{name}` does more than leave its rows out", about=name)
     return holds() if asked else None
 
 

@@ -16,7 +16,7 @@ from regard.check.relations.base import Bench
 from regard.check.relations.layout import Layout, layout
 from regard.check.subject import Crash
 
-__all__ = ["Reading", "merged", "readings", "spread", "used_weights", "weighing"]
+__all__ = ["Reading", "flat", "merged", "readings", "spread", "used_weights", "weighing"]
 
 _VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
@@ -168,6 +168,26 @@ def spread(
     return array
 
 
+def flat(here: Layout, node: Any, positions: Sequence[str]) -> np.ndarray | None:
+    """A node as (batch, position, features), features in the order in which they lie."""
+    groups = [here._factors(axis) if axis not in ("?", "") else (axis,) for axis in node.axes]
+    keys = "*".join(here.keys)
+    batch = [i for i, g in enumerate(groups) if g == ("batch",)]
+    place = [
+        i
+        for i, g in enumerate(groups)
+        if set(g) <= set(positions) or (node.axes[i] in (keys, *positions))
+    ]
+    rest = [i for i in range(len(groups)) if i not in (*batch, *place)]
+    if len(batch) > 1 or len(place) > len(positions) or len(groups) != len(node.shape):
+        return None
+    if any("batch" in groups[i] or set(groups[i]) & set(positions) for i in rest):
+        return None
+    sizes = [int(np.prod([node.shape[i] for i in part])) for part in (batch, place, rest)]
+    array = node.value.transpose(*batch, *place, *rest).reshape(sizes)
+    return np.asarray(array, dtype=np.float64)
+
+
 def merged(array: np.ndarray, interleaved: bool = False) -> np.ndarray:
     """(batch, heads, position, features) as (batch, position, heads * features)."""
     b, h, n, d = array.shape
@@ -215,6 +235,10 @@ def _opened(here: Layout, node: Any) -> tuple[list[str], list[int], list[int]]:
             factors = (axis,)
         elif here.keys and axis == "*".join(here.keys) and len(here.keys) > 1:
             factors = here.keys
+        elif any(f.isdigit() for f in factors) and {"batch", *here.keys, *here.queries} & {
+            *factors
+        }:
+            factors = (axis,)  # a size that only looks like a multiple of a length
         try:
             sizes = [int(here.sizes.value(f)) for f in factors]
         except Exception:

@@ -1,14 +1,16 @@
 """Weights, contexts and results against the oracle's, stage by stage."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from regard.check.finding import Measurement
 from regard.check.oracle import Answer, allowed_here, expected, softmax
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.reading import Reading, merged, readings, spread
+from regard.check.relations.reading import Reading, flat, merged, readings
 
-__all__ = ["contexts", "merges", "returned_context", "returned_weights", "weights"]
+__all__ = ["contexts", "given", "merges", "returned_context", "returned_weights", "weights"]
 
 _VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
@@ -33,6 +35,35 @@ def weights(bench: Bench) -> Verdict | None:
             continue  # heads of neighbouring features: legitimate, and asked of repairs below
         return _wrong_weights(bench, plain, answer)
     return holds() if asked else None
+
+
+@relation("given-scores", "weights = softmax(the scores that are given)", cost=1)
+def given(bench: Bench) -> Verdict | None:
+    """Where the scores are an argument, recompute the returned weights from them."""
+    here = layout(bench)
+    name = bench.contract.weights
+    returned = here.alignment(bench.out)
+    if bench.contract.score != "none" or name is None or returned is None:
+        return None
+    same = [n for n in here.content if bench.contract.axes(n) == bench.contract.out_axes(name)]
+    if len(same) != 1 or len(here.content) != 1:
+        return None
+    raw = bench.probe.args[same[0]]
+    scores = here.alignment(replace(bench.out, outputs=(raw,), names=(name,)))
+    if scores is None:
+        return None
+    wanted = softmax(scores, here.allowed()[:, None])
+    if _same(bench, returned, wanted):
+        return holds()
+    gap = float(np.nan_to_num(np.abs(returned - wanted), nan=np.inf).max())
+    return fails(
+        "RG303",
+        f"`{name}` is not the softmax of `{same[0]}` over the keys that may be attended to",
+        about=name,
+        measured=(Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),),
+        depends_on=("score", "causal"),
+        hidden="every shape is right and nothing raises",
+    )
 
 
 @relation("context-recomputed", "context = sum over the keys of weights * value", cost=1)
@@ -185,10 +216,10 @@ def _merge(here: Layout, reading: Reading) -> Verdict | None:
     widths = {int(s) for s in last.shape}
     if h * d not in widths:
         return None
-    whole = spread(here, last, here.queries, 1)
-    if whole is None or whole.shape != (b, 1, n, h * d):
+    whole = flat(here, last, here.queries)
+    if whole is None or whole.shape != (b, n, h * d):
         return None
-    if _same(here.bench, whole[:, 0], merged(own[1], reading.interleaved)):
+    if _same(here.bench, whole, merged(own[1], reading.interleaved)):
         return holds()
     return fails(
         "RG402",

@@ -36,6 +36,15 @@ def state_carried(bench: Bench) -> Verdict | None:
             about=name,
             depends_on=("positions",),
         )
+    if not np.diagonal(moved).any():
+        return fails(
+            "RG503",
+            f"a word does not move `{name}` of its own step",
+            level="error",
+            about=name,
+            depends_on=("positions",),
+            hidden="every shape is right; every result is one step late",
+        )
     for state in here.query_parts():
         axes = here.inputs[state]
         if axes.at(*here.queries):

@@ -7,12 +7,16 @@ import numpy as np
 
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import layout
-from regard.check.relations.reading import _source, readings, spread
+from regard.check.relations.reading import _source, flat, readings
 
-__all__ = ["named", "packed"]
+__all__ = ["named", "packed", "values_own"]
 
 _QUERY = re.compile(r"(^|[_.])(q|qs|quer(y|ies)|wq)(\d*)([_.]|$)", re.IGNORECASE)
 _KEY = re.compile(r"(^|[_.])(k|ks|keys?|wk)(\d*)([_.]|$)", re.IGNORECASE)
+_CUTS = frozenset(
+    {"getitem", "chunk", "split", "unbind", "select", "narrow", "tensor_split"}
+)
+_ON = frozenset({"add", "sub", "mul", "cat", "stack"})  # a rotation, for one
 _VALUE = re.compile(r"(^|[_.])(v|vs|values?|wv)(\d*)([_.]|$)", re.IGNORECASE)
 
 
@@ -50,6 +54,30 @@ def named(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
+@relation("values-their-own", "values are no projected keys", strict=True, cost=1)
+def values_own(bench: Bench) -> Verdict | None:
+    """Compare the operand of the scores with the operand of the context."""
+    asked = False
+    for reading in readings(bench):
+        nodes = _nodes(bench, reading.site)
+        value = nodes["value"]
+        if value is None:
+            continue
+        asked = True
+        value = _source(value)
+        learned = {s for s in value.sources if s.startswith("param:")}
+        learned |= {
+            s for s in value.sources if s[6:] in bench.contract.inputs
+            and bench.probe.is_parameter(s[6:])
+        }
+        if value.op not in ("linear", "matmul", "einsum", "mm", "addmm") or not learned:
+            continue
+        for role in ("query", "key"):
+            if nodes[role] is not None and _source(nodes[role]) is value:
+                return fails("RG304", f"the values are the projected {role} itself")
+    return holds() if asked else None
+
+
 @relation("packed-in-order", "a packed projection holds query, key, value in this order",
           strict=True, cost=1)
 def packed(bench: Bench) -> Verdict | None:
@@ -61,12 +89,11 @@ def packed(bench: Bench) -> Verdict | None:
         shared: dict[int, list[str]] = {}
         for role, root in roots.items():
             if root is not None:
-                shared.setdefault(root.index, []).append(role)
-        for index, roles in shared.items():
-            if len(roles) < 2 or "positions" in roles:
+                shared.setdefault(root[0].index, []).append(role)
+        for roles in shared.values():
+            if len(roles) < 2:
                 continue
-            root = next(r for r in roots.values() if r is not None and r.index == index)
-            starts = {r: _start(bench, root, nodes[r]) for r in roles}
+            starts = {r: _start(bench, *pair) for r in roles if (pair := roots[r]) is not None}
             order = [starts[r] for r in ("query", "key", "value") if r in starts]
             if any(s is None for s in order):
                 continue
@@ -91,17 +118,15 @@ def _nodes(bench: Bench, site: Any) -> dict[str, Any]:
     return {"query": one, "key": two, "value": site.value}
 
 
-def _root(node: Any) -> Any:
-    """The projection that a part was cut from, or None if it was not cut."""
-    cut = False
-    for _ in range(30):
-        if node.op in ("getitem", "chunk", "split", "unbind", "select", "narrow", "tensor_split"):
-            cut = True
+def _root(node: Any) -> tuple[Any, Any] | None:
+    """The projection that a part was cut from and the cut, or None if it was not cut."""
+    cut = None
+    for _ in range(40):
+        if node.op in _CUTS:
+            cut = node
         elif node.op in ("linear", "matmul", "einsum", "mm", "addmm", "conv1d", "conv2d"):
-            return node if cut else None
-        elif node is not _source(node):
-            pass
-        else:
+            return None if cut is None else (node, cut)
+        elif node.op not in _ON and node is _source(node):
             return None
         if not node.inputs:
             return None
@@ -112,13 +137,10 @@ def _root(node: Any) -> Any:
 def _start(bench: Bench, root: Any, node: Any) -> int | None:
     """Where the first feature of a part lies in the packed projection."""
     here = layout(bench)
-    whole = spread(here, root, (*here.queries, *here.keys), 1)
-    part = spread(here, _source(node), (*here.queries, *here.keys), 1)
-    if whole is None or part is None or whole.shape[2] != part.shape[2]:
+    places = tuple(dict.fromkeys((*here.queries, *here.keys)))
+    whole, part = flat(here, root, places), flat(here, _source(node), places)
+    if whole is None or part is None or whole.shape[1] != part.shape[1]:
         return None
-    first = part[:, :1, :, :1]
-    gap = np.abs(whole - first).max(axis=(0, 1, 2)) if whole.shape[1] == 1 else None
-    if gap is None:
-        return None
+    gap = np.abs(whole - part[..., :1]).max(axis=(0, 1))
     at = int(gap.argmin())
     return at if gap[at] < 1e-5 else None

@@ -11,7 +11,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import Reading, readings, weighing
 from regard.check.subject import Crash
 
-__all__ = ["form", "general", "heads", "met", "once", "over_keys", "rises", "scale"]
+__all__ = ["form", "found", "general", "heads", "met", "once", "over_keys", "plain", "rises", "scale"]
 
 _ACTIVATIONS = frozenset(
     {"tanh", "relu", "sigmoid", "gelu", "silu", "leaky_relu", "elu", "softplus", "cos", "sin"}
@@ -20,6 +20,11 @@ _VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
     | {"unflatten", "contiguous", "expand", "to", "clone", "identity", "getitem", "dropout"}
     | {"masked_fill", "where", "mul", "div", "add", "sub", "neg", "nan_to_num", "clamp", "setitem"}
+)
+_JOINS = frozenset(
+    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
+    | {"unflatten", "contiguous", "expand", "to", "clone", "identity", "getitem", "dropout"}
+    | {"chunk", "split", "unbind", "repeat", "repeat_interleave", "select", "movedim"}
 )
 
 
@@ -187,10 +192,91 @@ def met(bench: Bench) -> Verdict | None:
     return holds()
 
 
+@relation("softmax-found", "weights come from a softmax", strict=True, cost=1)
+def found(bench: Bench) -> Verdict | None:
+    """See that there is one at all, and that its axes can be read."""
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash) or bench.contract.score is None:
+        return None
+    if bench.instance.library == "lists":
+        return None
+    live = trace.live()
+    if not any(s.weights.index in live for s in trace.sites):
+        return fails("RG303", "no result comes from a softmax")
+    return holds()
+
+
+@relation("sums-and-products-plain", "operands of a score are sums of projections", strict=True,
+          cost=1)
+def plain(bench: Bench) -> Verdict | None:
+    """Walk back from the scores: nothing bends, multiplies or subtracts on the way."""
+    trace = bench.trace
+    score = bench.contract.score
+    if trace is None or isinstance(trace, Crash):
+        return None
+    asked = False
+    for site in trace.sites:
+        if score in ("dot", "scaled_dot", "general"):
+            for node in (site.query, site.key):
+                if node is None:
+                    continue
+                asked = True
+                bent = _bent(node)
+                if bent is not None:
+                    return fails("RG504", f"{bent.op} bends an operand", lines=(bent.line,))
+        elif score in ("additive", "concat") and site.product is not None:
+            bend = next((b for b in map(_bend_above, site.product.inputs) if b), None)
+            if bend is None or not bend.inputs:
+                continue
+            asked = True
+            odd = _not_summed(bend.inputs[0])
+            if odd is not None:
+                return fails("RG504", f"{odd.op} joins the projections", lines=(odd.line,))
+    return holds() if asked else None
+
+
+def _bent(node: Any) -> Any:
+    """An activation between an operand and the projections and states it is made of."""
+    stack, seen = [node], set()
+    while stack:
+        one = stack.pop()
+        if one.index in seen or not any(s.startswith("input:") for s in one.sources):
+            continue
+        seen.add(one.index)
+        if one.op in _ACTIVATIONS | {"exp", "softmax", "abs", "pow", "square"}:
+            return one
+        if one.op in _JOINS | {"mul", "div", "add", "sub", "cat", "stack"}:
+            stack += one.inputs
+    return None
+
+
+def _bend_above(node: Any) -> Any:
+    for _ in range(12):
+        if node.op in _ACTIVATIONS:
+            return node
+        if node.op not in _VIEWS or not node.inputs:
+            return None
+        node = node.inputs[0]
+    return None
+
+
+def _not_summed(node: Any) -> Any:
+    stack = [node]
+    for _ in range(30):
+        if not stack:
+            return None
+        one = stack.pop()
+        if one.op in ("mul", "sub", "div") and len(one.inputs) == 2:
+            return one
+        if one.op in _JOINS | {"add", "mul", "div"}:
+            stack += one.inputs
+    return None
+
+
 @relation("heads-declared", "there are as many heads as declared", cost=1)
 def heads(bench: Bench) -> Verdict | None:
     """Count the heads of each softmax."""
-    if "heads" not in bench.contract.init.values():
+    if "heads" not in [*bench.contract.init.values(), *bench.contract.values.values()]:
         return None
     declared = bench.sizes["heads"]
     asked = False
@@ -284,6 +370,19 @@ def _activation(bench: Bench, site: Any) -> Verdict | None:
                 break
             node = node.inputs[0]
     if found is not None and found.op == wanted and late is None:
+        times = found.inputs[0] if found.inputs else found
+        while times.op in ("view", "reshape", "transpose", "permute") and times.inputs:
+            times = times.inputs[0]
+        both = [any(s.startswith("input:") for s in n.sources) for n in times.inputs]
+        if times.op == "mul" and len(both) == 2 and all(both):
+            return fails(
+                "RG504",
+                "query and key are multiplied where an additive score adds them",
+                level="error",
+                lines=(times.line,),
+                depends_on=("score",),
+                hidden="every shape is right and nothing raises",
+            )
         return None
     if late is not None:
         text = f"{late.op} is applied to the scores, after the sum over d_attn"

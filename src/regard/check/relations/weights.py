@@ -17,7 +17,14 @@ def sum_to_one(bench: Bench) -> Verdict | None:
     if weights is None or bench.contract.weights is None:
         return None
     name = bench.contract.weights
-    live = np.broadcast_to(here.allowed().any(-1)[:, None], weights.shape[:3])
+    rows = here.allowed().any(-1)
+    if rows.shape[1] != weights.shape[2]:
+        if not (rows == rows[:, :1]).all():
+            return None
+        rows = np.broadcast_to(rows[:, :1], (len(rows), weights.shape[2]))
+    if weights.shape[0] not in (1, len(rows)):
+        return None
+    live = np.broadcast_to(rows[: weights.shape[0], None], weights.shape[:3])
     total = weights.sum(-1)
     wrong = live & (np.abs(total - 1.0) > _slack(bench))
     if not wrong.any():
@@ -35,7 +42,7 @@ def sum_to_one(bench: Bench) -> Verdict | None:
             hidden="every shape is right and nothing raises",
         )
     keep = here.allowed()
-    if here.key_masks() and not keep.all():
+    if here.key_masks() and not keep.all() and keep.shape[:2] == weights.shape[0::2][:2]:
         full = np.broadcast_to(keep.all(axis=-1)[:, None], total.shape)
         if full.any() and np.abs(total[full & live] - 1.0).max() < _slack(bench):
             return fails(
