@@ -178,7 +178,8 @@ def _fixes(finding: Finding, report: Report) -> str:
             f'<span class="{_CLASSES[sign]}">{sign} {_text(line)}</span>'
             for sign, line in changed(report.source, fix.edits)
         ]
-        more = f" {_text(fix.description)}" if fix.description else ""
+        told = len(finding.fixes) > 1 and fix.description  # of one, the lines say it all
+        more = f" {_text(fix.description)}" if told else ""
         parts.append(f"<p>{title} ({_text(status(fix))}).{more}</p>")
         parts.append("<pre>" + "\n".join(lines) + "</pre>")
     return "\n".join(parts) or "<p>No fix was proven.</p>"

@@ -183,15 +183,16 @@ def _fixes(paper: _Paper, finding: Finding, report: Report) -> None:
     if several:
         paper.add(f"  {len(finding.fixes)} ways to mend it; they do not do the same:")
     for number, fix in enumerate(finding.fixes, 1):
-        _fix(paper, fix, report, f"choice {number}" if several else "fix")
+        _fix(paper, fix, report, number if several else 0)
 
 
-def _fix(paper: _Paper, fix: Fix, report: Report, title: str) -> None:
+def _fix(paper: _Paper, fix: Fix, report: Report, choice: int) -> None:
     if not fix.edits:
         paper.add(*_wrap(f"no fix: {plain(fix.description)}", paper.width, "  "))
         return
+    title = f"choice {choice}" if choice else "fix"
     paper.add(*_wrap(f"{title} ({plain(status(fix))})", paper.width, "  "))
-    if fix.description:
+    if choice and fix.description:  # of a single fix the lines say it all
         paper.add(*_wrap(plain(fix.description), paper.width, "    "))
     for sign, line in changed(report.source, fix.edits):
         paper.add(paper.paint(sign, f"    {sign} {plain(line)}".rstrip()))

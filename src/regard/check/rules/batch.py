@@ -129,7 +129,8 @@ print(torch.equal(layer(query, second)[1], alone))
         title="A second call differs from the first",
         equation="f(x) = f(x), called twice, and f(y) after f(x) = f(y) on a fresh object",
         what="Something of a call is kept and used in the next: projected keys, angles, a "
-        "mask, a running sum. Or an argument is changed in place.",
+        "mask, a running sum. Or an argument is changed in place, or dropout stays on in eval "
+        "mode, so that no two calls agree.",
         hides="A test calls the layer once. In use the second text is read with the keys of "
         "the first.",
         recipe="Recompute it for every call, or store it under everything that it depends on.",

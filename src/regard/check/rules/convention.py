@@ -89,34 +89,38 @@ import torch
 from torch import nn
 
 
-class Step(nn.Module):
-    """word (batch, d_emb), state (batch, d_s), keys (batch, T_enc, d_h): one decoder step"""
+class Decoder(nn.Module):
+    """words (batch, T_dec, d_emb), keys (batch, T_enc, d_h)"""
 
     def __init__(self, d_emb, d_s, d_h):
         super().__init__()
         self.cell = nn.GRUCell(d_emb + d_h, d_s)
-        self.query = nn.Linear(d_s, d_h, bias=False)
+        self.query = nn.Linear(d_s, d_h)
 
     def attend(self, state, keys):
-        scores = (keys @ self.query(state)[:, :, None])[..., 0]
+        scores = torch.einsum("bd,bid->bi", self.query(state), keys)
         weights = torch.softmax(scores, dim=-1)
-        return (weights[:, None] @ keys)[:, 0], weights
+        return torch.einsum("bi,bid->bd", weights, keys), weights
 
-    def forward(self, word, state, keys):
-        ...HERE...
-        return state, context, weights
+    def forward(self, words, keys):
+        state = keys.new_zeros(len(keys), self.cell.hidden_size)
+        context, states, alignment = keys.mean(dim=1), [], []
+        for word in words.unbind(dim=1):
+            ...HERE...
+            states.append(state)
+            alignment.append(weights)
+        return torch.stack(states, dim=1), torch.stack(alignment, dim=1)
 ''',
-        wrong="context = keys.mean(dim=1)\n"
-        "        state = self.cell(torch.cat([word, context], dim=-1), state)\n"
-        "        context, weights = self.attend(state, keys)",
+        wrong="state = self.cell(torch.cat([word, context], dim=-1), state)\n"
+        "            context, weights = self.attend(state, keys)",
         right="context, weights = self.attend(state, keys)\n"
-        "        state = self.cell(torch.cat([word, context], dim=-1), state)",
-        entry="Step",
+        "            state = self.cell(torch.cat([word, context], dim=-1), state)",
+        entry="Decoder",
         show="""
 torch.manual_seed(0)
-step, state, keys = Step(2, 3, 5), torch.zeros(1, 3), torch.randn(1, 7, 5)
-_, _, one = step(torch.zeros(1, 2), state, keys)
-_, _, other = step(torch.ones(1, 2), state, keys)
+decoder, keys = Decoder(2, 3, 5), torch.randn(1, 7, 5)
+_, one = decoder(torch.zeros(1, 1, 2), keys)
+_, other = decoder(torch.ones(1, 1, 2), keys)
 print("the word moves its own weights:", not torch.equal(one, other))
 """,
         prints=(
@@ -125,14 +129,14 @@ print("the word moves its own weights:", not torch.equal(one, other))
         ),
         contract={
             "init": {"d_emb": "d_emb", "d_s": "d_s", "d_h": "d_h"},
-            "inputs": {"word": "batch d_emb", "state": "batch d_s", "keys": "batch T_enc d_h"},
+            "inputs": {"words": "batch T_dec d_emb", "keys": "batch T_enc d_h"},
             "returns": [
-                {"name": "state", "axes": "batch d_s"},
-                {"name": "context", "axes": "batch d_h"},
-                {"name": "weights", "axes": "batch T_enc"},
+                {"name": "states", "axes": "batch T_dec d_s"},
+                {"name": "weights", "axes": "batch T_dec T_enc"},
             ],
             "weights": {"output": "weights", "sums_to_one_over": -1},
             "score": "general",
+            "positions": "recurrent",
             "convention": "bahdanau",
         },
     )
