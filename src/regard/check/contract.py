@@ -170,7 +170,9 @@ class Contract:
     def every_axis(self) -> tuple[str, ...]:
         """Every named axis of inputs, results and constructor, each once."""
         texts = [*self.inputs.values(), *(r.axes for r in self.returns)]
-        texts += [v for v in self.init.values() if isinstance(v, str)]
+        given = list(self.init.values())
+        given += [w for v in given if isinstance(v, Mapping) for w in v.values()]
+        texts += [v for v in given if isinstance(v, str)]
         return tuple(dict.fromkeys(name for text in texts for name in names_in(text)))
 
     @property

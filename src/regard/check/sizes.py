@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from regard.errors import InputError, explain
@@ -88,7 +89,12 @@ class Sizes(Mapping[str, int]):
         return other
 
     def value(self, expression: Any) -> Any:
-        """Evaluate an expression of named sizes; ``'text'`` is a text, the rest literals."""
+        """Evaluate an expression of named sizes; ``'text'`` is a text, the rest literals.
+
+        A table becomes an object with these attributes: the ``config`` of a constructor.
+        """
+        if isinstance(expression, Mapping):
+            return SimpleNamespace(**{k: self.value(v) for k, v in expression.items()})
         if not isinstance(expression, str):
             return expression
         if re.fullmatch(r"'[^']*'", expression):

@@ -15,9 +15,10 @@ from regard.check.roles.layouts import Layouts, layouts
 from regard.check.roles.polarity import Meaning, forms_of, meaning_of
 from regard.check.roles.reading import Reading, read
 from regard.check.roles.results import Results, alignment, results
+from regard.check.roles.sizing import given
 from regard.check.roles.solve import Solver, Trial
 from regard.check.sizes import Sizes
-from regard.check.subject import Instance, Loaded, Outcome
+from regard.check.subject import Crash, Loaded, Outcome
 from regard.errors import RegardError
 
 __all__ = ["Guess", "guess"]
@@ -98,6 +99,19 @@ def guess(
     return _Guesser(loaded, reading, stated, dict(flags or {})).guess()
 
 
+_SHAPES = re.compile(
+    r"shape|size|dimension|axis|axes|broadcast|match|mismatch|multiplied|subscript|reshape|view|"
+    r"overflow|expand|cat|divi",
+    re.IGNORECASE,
+)
+
+
+def _is_of_shapes(crash: Crash) -> bool:
+    """Whether a crash can be the author's mistake about axes, and no argument we made wrong."""
+    known = crash.kind in ("RuntimeError", "ValueError", "IndexError", "AssertionError")
+    return known and _SHAPES.search(crash.message) is not None
+
+
 class _Guesser:
     def __init__(
         self, loaded: Loaded, reading: Reading, stated: Contract, flags: dict[str, Any]
@@ -136,6 +150,10 @@ class _Guesser:
             contract = self._pattern(contract)
         self._say_intent(contract)
         self._say_axes(contract, trial)
+        if any(n in ("temperature", "temper", "temp") for n in given(self.reading)):
+            self._guess("score", "the temperature is about the root of the size of a key")
+        if self._is_composite():
+            self._guess("inputs", "the target joins several attentions", quiet=True)
         if contract.all_masked is None:
             self._guess("all_masked", "a query without keys may occur", quiet=True)
         guessed = {k: v for k, v in self.guessed.items() if k not in self._declared_fields()}
@@ -170,16 +188,10 @@ class _Guesser:
         fields = {k: v for k, v in self.intent.fields.items() if k not in self._declared_fields()}
         fields["dtype"] = "float32"  # set at the end: what half precision breaks is a finding
         base = replace(self.stated, inputs={}, **fields)  # type: ignore[arg-type]
-        scale = self._given_scale()
-        return replace(base, scale=scale) if scale and base.scale is None else base
-
-    def _given_scale(self) -> str | None:
-        """The scale that the probe itself gives where the author lets it be given."""
-        from regard.check.roles.sizing import _options  # noqa: PLC0415, PLC2701
-
-        init, _ = _options(self.reading, {}, set())
-        value = init.get("scale")
-        return str(value) if isinstance(value, float) else None
+        scale = given(self.reading).get("scale")
+        if isinstance(scale, float) and base.scale is None:
+            return replace(base, scale=str(scale))
+        return base
 
     def _declared_fields(self) -> set[str]:
         plain = Contract()
@@ -248,7 +260,7 @@ class _Guesser:
         failed: list[Trial] = []
         limit = 160 if join != "maybe" else 60
         for i, trial in enumerate(solver.trials(limit)):
-            if good and (trial.cost > good[0][2].cost + 1.3 or len(good) >= 5):
+            if good and (trial.cost > good[0][2].cost + 1.6 or len(good) >= 8):
                 break
             if not trial.runs:
                 failed.append(trial)
@@ -317,10 +329,30 @@ class _Guesser:
             if not said:
                 apart = keeps_examples_apart(Runner(self.loaded, contract))
                 cost += 2.5 if apart is False else 0.0
+            cost += self._vanishing(contract, trial)
         except (RegardError, ValueError, IndexError, KeyError):
             return None
         clean = replace(contract, returns=self.stated.returns, weights=None, sums_over=())
         return replace(trial, contract=clean), found, cost
+
+    def _vanishing(self, contract: Contract, trial: Trial) -> float:
+        """Cost of a time axis that the code squeezes away on purpose, with a fixed index."""
+        if not re.search(r"\.squeeze\((dim=)?-?\d\)|\.squeeze_?\(axis=", self.reading.code):
+            return 0.0
+        roles = {p.name: p.role for p in self.cast}
+        for name, axes in trial.choice.axes.items():
+            if axes.said or roles.get(name) not in ("query", "step", "ids", "self"):
+                continue
+            for token in set(contract.inputs[name].split()) & {"T", "T_dec"}:
+                small = replace(contract, sizes={**contract.sizes, token: 1})
+                one = Runner(self.loaded, small).run()
+                full = Runner(self.loaded, contract).run()
+                if one is None or full is None:
+                    return 1.5 if one is None else 0.0
+                ranks = [(a.ndim, b.ndim) for a, b in zip(one.outputs, full.outputs, strict=False) if a is not None and b is not None]
+                if any(a != b for a, b in ranks):
+                    return 1.5
+        return 0.0
 
     def _again(
         self, contract: Contract
@@ -346,7 +378,8 @@ class _Guesser:
 
     def _crash(self, crashed: list[Trial]) -> Trial | None:
         """The reading under which a crash is the author's: stated, or one that runs by chance."""
-        ranked = sorted(crashed, key=lambda t: (t.cost, -t.progress))[:10]
+        shapes = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
+        ranked = sorted(shapes, key=lambda t: (t.cost, -t.progress))[:10]
         for trial in ranked:
             solver = Solver(
                 self.loaded,
@@ -410,6 +443,12 @@ class _Guesser:
         elif len(rows) == 3:
             tokens[rows[0]] = "heads"
         return Returned(returned.name, " ".join(tokens), returned.role)
+
+    def _is_composite(self) -> bool:
+        """Whether the target holds more than one attention, as a decoder layer does."""
+        names = set(re.findall(r"self\.(\w*att\w*) = \w", self.reading.code, re.IGNORECASE))
+        inside = [n for n in names if re.search(rf"self\.{n} = [\w.]*(Attention|Attn|MHA)\b", self.reading.code)]
+        return len(inside) > 1
 
     # -- choosing by behaviour -----------------------------------------------------------
 

@@ -308,7 +308,7 @@ def _guessed(part: Part, reading: Reading, is_self: bool) -> list[Axes]:
         case "ids":
             return [
                 Axes(tuple(t.split()), c)
-                for t, c in (("batch T", 0.0), ("T", 0.8), ("T batch", 0.9), ("batch", 1.2))
+                for t, c in (("batch T", 0.0), ("T", 0.8), ("T batch", 0.9), ("batch 1", 1.0), ("batch", 1.2))
             ]
         case "mask":
             return _mask_axes(part, is_self)

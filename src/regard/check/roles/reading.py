@@ -27,6 +27,7 @@ class Parameter:
     default: object  # the literal; None also where it is no literal
     annotation: str
     star: bool = False
+    owner: str = ""  # the constructor's argument that this is an attribute of
 
     @property
     def is_flag(self) -> bool:
@@ -116,6 +117,17 @@ class Reading:
         return tuple(text for line, text in every.items() if first <= line <= last)
 
     @cached_property
+    def beside(self) -> dict[str, str]:
+        """Comments on the line of an argument, where each argument has its own line."""
+        if self.call is None:
+            return {}
+        every = _comments(self.source)
+        given = [*self.call.args.posonlyargs, *self.call.args.args, *self.call.args.kwonlyargs]
+        lines = [a.lineno for a in given]
+        alone = {a.arg: a.lineno for a in given if lines.count(a.lineno) == 1}
+        return {n: every[line] for n, line in alone.items() if line in every}
+
+    @cached_property
     def words(self) -> str:
         """Everything that the author says in words: docstrings, then comments."""
         return "\n".join((*self.docs, *self.comments))
@@ -132,7 +144,7 @@ def read(source: str, entry: str) -> Reading:
     tree = ast.parse(source)
     owner, call, build = _find(tree, entry)
     parameters = _parameters(call, is_method=owner is not None)
-    options = _parameters(build, is_method=True)
+    options = _attributes(_parameters(build, is_method=True), build)
     return Reading(entry, tree, source, owner, call, build, parameters, options)
 
 
@@ -184,6 +196,27 @@ def _parameters(node: FunctionNode | None, *, is_method: bool) -> tuple[Paramete
     ]
     if node.args.vararg is not None:
         found.append(Parameter(node.args.vararg.arg, True, None, "", star=True))
+    return tuple(found)
+
+
+def _attributes(
+    options: tuple[Parameter, ...], build: FunctionNode | None
+) -> tuple[Parameter, ...]:
+    """Replace an argument that is only read by attributes (``config.width``) by these."""
+    found: list[Parameter] = []
+    for option in options:
+        names = [
+            n.attr
+            for n in (ast.walk(build) if build is not None else ())
+            if isinstance(n, ast.Attribute)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == option.name
+        ]
+        is_config = re.search(r"config|cfg|args|hparams|opt$|params|conf$", option.name)
+        if is_config and names and not option.has_default:
+            found += [Parameter(n, False, None, "", owner=option.name) for n in dict.fromkeys(names)]
+        else:
+            found.append(option)
     return tuple(found)
 
 

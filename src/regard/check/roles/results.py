@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +86,9 @@ def results(
 def _tokens(contract: Contract) -> list[str]:
     """Axis tokens of the inputs, whole ones first, then the names inside."""
     whole = [t for axes in contract.inputs.values() for t in axes.split()]
-    whole += [v for v in contract.init.values() if isinstance(v, str) and "'" not in v]
+    init = list(contract.init.values())
+    init += [w for v in init if isinstance(v, Mapping) for w in v.values()]
+    whole += [v for v in init if isinstance(v, str) and "'" not in v]
     whole += [v for v in contract.values.values() if isinstance(v, str) and "'" not in v]
     inner = [n for t in whole for n in names_in(t)]
     return [t for t in dict.fromkeys((*whole, *inner)) if not t.isdigit()]

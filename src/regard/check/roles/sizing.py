@@ -16,7 +16,7 @@ from regard.check.roles.reading import Parameter, Reading
 from regard.check.roles.words import parts, scalar_of, size_of
 from regard.check.sizes import Sizes
 
-__all__ = ["Start", "named", "start", "substitute"]
+__all__ = ["Start", "given", "named", "start", "substitute"]
 
 _POOL = ("d_h", "d_emb", "d_attn", "d_v", "d_s", "d_k", "d_ff", *(f"d_{i}" for i in range(1, 30)))
 _BY_ROLE = {
@@ -115,6 +115,12 @@ def _for_role(
     return next(n for n in pool if n not in taken)
 
 
+def given(reading: Reading) -> Mapping[str, object]:
+    """Literals that the constructor is given, sizes left out."""
+    init, _ = _options(reading, {}, set())
+    return {n: v for n, v in init.items() if not isinstance(v, str)}
+
+
 def _options(
     reading: Reading, names: dict[str, str], firm: set[str]
 ) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -126,12 +132,12 @@ def _options(
     for option in reading.options:
         if option.star or option.is_flag:
             continue
-        if option.name in ("device", "dtype"):
-            if option.name == "device" and not option.has_default:
-                init[option.name] = "'cpu'"
+        variable = f"c_{option.name}"
+        value = _literal(option, reading)
+        if value is not None:
+            _put(init, option, value)
             continue
-        if option.name in ("temperature", "temper", "temp") and not option.has_default:
-            init[option.name] = 6.0  # about the root of a size, which it usually is
+        if option.has_default and (option.default is None or option.name == "dtype"):
             continue
         size, says = size_of(option.name)
         if heads and re.search(rf"\b({heads})\s*\*\s*{option.name}\b", reading.code):
@@ -139,28 +145,50 @@ def _options(
         if scalar_of(option.name).isdigit():
             size = ""
         is_size = bool(size) and not isinstance(option.default, float)
-        if option.has_default and option.default is None:
-            if "scale" in parts(option.name) and _replaces(option, reading):
-                init[option.name] = 0.125
-            continue
         if is_size and says and size not in names.values():
-            names[f"c_{option.name}"] = size
-            firm.add(f"c_{option.name}")
-            init[option.name] = f"c_{option.name}"
+            names[variable] = size
+            firm.add(variable)
+            _put(init, option, variable)
         elif is_size:
             generic.append(option)
-            init[option.name] = f"c_{option.name}"
+            _put(init, option, variable)
         elif not option.has_default:
             value = _option(option, reading)
             if value is not None:
-                init[option.name] = value
-            elif re.search(r"Module|Config|Callable|dict|Dict|config", option.annotation):
+                _put(init, option, value)
+            elif re.search(r"Module|Config|Callable|[dD]ict|config", option.annotation):
                 unknown.append(option.name)
             else:
                 generic.append(option)
-                init[option.name] = f"c_{option.name}"
+                _put(init, option, variable)
     _generic(generic, reading, names)
     return init, tuple(unknown)
+
+
+def _put(init: dict[str, object], option: Parameter, value: object) -> None:
+    """Give a value to an argument, or to the attribute of the argument that owns it."""
+    if not option.owner:
+        init[option.name] = value
+        return
+    table = init.setdefault(option.owner, {})
+    assert isinstance(table, dict)
+    table[option.name] = value
+
+
+def _literal(option: Parameter, reading: Reading) -> object:
+    """A value that no size decides, or None."""
+    name = option.name
+    if name == "device" and not option.has_default:
+        return "'cpu'"
+    if name in ("temperature", "temper", "temp") and not option.has_default:
+        return 6.0  # about the root of a size, which it usually is
+    if option.has_default and option.default is None and "scale" in parts(name):
+        return 0.125 if _replaces(option, reading) else None
+    if option.owner and re.search(r"bias$|flash|_norm$|^use_|^is_|^causal", name):
+        return name.endswith("bias")
+    if option.owner and re.search(r"p?drop(out)?(_prob|_rate|_p)?$", name):
+        return 0.0
+    return None
 
 
 def _generic(options: list[Parameter], reading: Reading, names: dict[str, str]) -> None:
@@ -184,8 +212,8 @@ def _generic(options: list[Parameter], reading: Reading, names: dict[str, str]) 
 
 
 def _divides(option: str, heads: str, reading: Reading) -> bool:
-    own = rf"(self\.)?_?{re.escape(option)}"
-    by = rf"(self\.)?_?({re.escape(heads)}|h|heads|n_heads|num_heads|nhead|n_head)"
+    own = rf"(\w+\.)?_?{re.escape(option)}"
+    by = rf"(\w+\.)?_?({re.escape(heads)}|h|heads|n_heads|num_heads|nhead|n_head)"
     split = re.search(rf"\b{own}\s*(//|%|/)\s*{by}\b", reading.code)
     fused = re.search(rf"MultiheadAttention\(\s*(embed_dim=)?{own}\b", reading.code)
     return bool(split or fused)

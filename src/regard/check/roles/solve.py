@@ -111,6 +111,7 @@ class Solver:
         elif self.base.causal == "bottom_right" and "T_mem" not in _words(choice):
             # The keys are all that were seen so far, the queries the last of them.
             names |= {"T_enc": "T_mem+T_dec"}
+        names |= self._zipped(choice, names)
         best = self._bind(self._run(choice, first, names, forms, sizes or {}))
         if best.runs:
             other = self._run(choice, first, dict(best.names), dict(best.forms), sizes or {}, 1)
@@ -121,6 +122,16 @@ class Solver:
             again = self._run(choice, first, dict(other.names), dict(other.forms), sizes or {})
             return again if other.runs else other
         return best
+
+    def _zipped(self, choice: Choice, names: Mapping[str, str]) -> dict[str, str]:
+        """Plain lists stop at the shorter one and never complain: queries are as wide as keys."""
+        roles = {p.role: p.name for p in self.layouts.parts if p.name in choice.axes}
+        if self.loaded.library != "lists" or not {"query", "key"} <= set(roles):
+            return {}
+        if {"array", "vector"} & set(roles):
+            return {}
+        query, key = (choice.axes[roles[r]].tokens[-1] for r in ("query", "key"))
+        return {query: names[key]} if key in names and query in names else {}
 
     def _tied(self, best: Trial) -> Trial:
         """Tie a constructor's size that shapes no parameter to the size that is compared.
@@ -216,10 +227,7 @@ class Solver:
                 kinds[part.name] = forms.get(part.name, "token_ids")
             elif part.name in forms:
                 kinds[part.name] = forms[part.name]
-        init = {
-            name: substitute(value, names) if isinstance(value, str) else value
-            for name, value in first.init.items()
-        }
+        init = {name: _named(value, names) for name, value in first.init.items()}
         return replace(
             self.base,
             inputs=inputs,
@@ -335,6 +343,18 @@ def _wanted(
             yield number - (sums[0] - value)
 
 
+def _named(value: object, names: Mapping[str, str]) -> object:
+    """Write variables as names in a value of the constructor."""
+    if isinstance(value, Mapping):
+        return {k: _named(v, names) for k, v in value.items()}
+    return substitute(value, names) if isinstance(value, str) else value
+
+
+def _texts(init: Mapping[str, object]) -> list[str]:
+    inner = [w for v in init.values() if isinstance(v, Mapping) for w in v.values()]
+    return [v for v in (*init.values(), *inner) if isinstance(v, str)]
+
+
 def _state(trial: Trial) -> tuple[object, ...]:
     return (*sorted(trial.names.items()), *sorted(trial.forms.items()))
 
@@ -345,7 +365,7 @@ def _message(trial: Trial) -> str:
 
 def _used(trial: Trial, parts: tuple[Part, ...]) -> list[str]:
     texts = [t for a in trial.choice.axes.values() for t in a.tokens]
-    texts += [v for v in trial.start.init.values() if isinstance(v, str)]
+    texts += _texts(trial.start.init)
     found = [n for t in texts for n in names_in(t)]
     known = [n for n in dict.fromkeys(found) if n in trial.names or n in _TIMES or n == "T"]
     learned = {n for p in parts if p.role in ("array", "vector") for n in _of(p, trial)}

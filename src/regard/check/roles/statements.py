@@ -67,7 +67,16 @@ def _written(reading: Reading) -> Iterator[Shape]:
     for text in reading.docs:
         yield from _in_text(text, names, local, "docstring")
     for text in reading.comments:
-        yield from _in_text(text, names, local, "comment")
+        for shape in _in_text(text, names, local, "comment"):
+            own = rf"(^|[,;.]|\band\b)\s*[`*]*(shape of )?{shape.name}[`*]*\s*(:|=|is|are|has|\.|of)"
+            if re.search(own, text):
+                yield shape
+    for name, text in reading.beside.items():
+        for match in _TUPLE.finditer(text):
+            words = _axis_words(match.group(1))
+            if words is not None:
+                yield Shape(name, words, True, "comment")
+                break
 
 
 def _passed(reading: Reading) -> Iterator[Shape]:
