@@ -114,7 +114,7 @@ def _finding(finding: Finding, report: Report, anchor: str) -> str:
 
 
 def _code(finding: Finding, report: Report) -> str:
-    rows = window(finding, report, 110)
+    rows = window(finding, report, 100)
     lines = [
         f"{row.gutter}  {row.text}" + (f"  {row.note}" if row.note else "") for row in rows
     ]

@@ -44,7 +44,8 @@ h3 {{ font-size: 1rem; margin-bottom: 0.25rem; }}
 pre, code, .mono {{ font-family: ui-monospace, monospace; font-size: 0.85rem; }}
 pre {{ background: var(--band); padding: 0.75rem; overflow-x: auto; border-radius: 4px; }}
 table {{ border-collapse: collapse; margin: 0.5rem 0; font-size: 0.9rem; }}
-caption {{ text-align: left; color: var(--quiet); }}
+caption {{ text-align: left; color: var(--quiet); white-space: nowrap; }}
+th {{ white-space: nowrap; }}
 th, td {{ border-bottom: 1px solid var(--grid); padding: 0.2rem 0.8rem 0.2rem 0;
   text-align: left; vertical-align: top; }}
 td.number {{ font-variant-numeric: tabular-nums; text-align: right; }}

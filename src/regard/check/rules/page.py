@@ -111,7 +111,7 @@ def _is_mended(rule: Rule) -> bool:
 
 
 def _shown(rule: Rule) -> str:
-    return "\n\n".join(part.strip() for part in (rule.bad.source, rule.bad.show) if part)
+    return "\n\n\n".join(part.strip() for part in (rule.bad.source, rule.bad.show) if part)
 
 
 def _section(title: str, body: str) -> str:
