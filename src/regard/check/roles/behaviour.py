@@ -5,14 +5,13 @@ which the code is right is chosen, so that no finding ever stands on a reading t
 to make one.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from regard.check.contract import Contract
 from regard.check.probe import Probe
-from regard.check.sizes import Sizes, names_in
+from regard.check.sizes import Sizes
 from regard.check.subject import Instance, Loaded, Outcome
 
 __all__ = ["Runner", "keeps_examples_apart", "leak", "sees_later"]
@@ -56,7 +55,9 @@ def keeps_examples_apart(runner: Runner) -> bool | None:
     if other is None:
         return None
     apart = True
-    for returned, a, b in zip(runner.contract.returns, base.outputs, other.outputs, strict=False):
+    for returned, a, b in zip(
+        runner.contract.returns, base.outputs, other.outputs, strict=False
+    ):
         tokens = returned.axes.split()
         if "batch" not in tokens or a is None or b is None or a.dtype == object:
             continue
@@ -89,7 +90,9 @@ def leak(runner: Runner, mask: str) -> float | None:
     if other is None:
         return None
     moved = 0.0
-    for returned, a, b in zip(runner.contract.returns, base.outputs, other.outputs, strict=False):
+    for returned, a, b in zip(
+        runner.contract.returns, base.outputs, other.outputs, strict=False
+    ):
         if a is None or b is None or a.shape != b.shape or a.dtype == object:
             continue
         with np.errstate(all="ignore"):
@@ -123,7 +126,11 @@ def sees_later(runner: Runner) -> np.ndarray | None:
     if base is None or not returned:
         return None
     index = next(
-        (i for i, r in enumerate(returned) if "T" in r.axes.split() and r.name != runner.contract.weights),
+        (
+            i
+            for i, r in enumerate(returned)
+            if "T" in r.axes.split() and r.name != runner.contract.weights
+        ),
         None,
     )
     if index is None or base.outputs[index] is None:
@@ -143,5 +150,3 @@ def sees_later(runner: Runner) -> np.ndarray | None:
         gap = np.moveaxis(np.nan_to_num(gap), at, 0).reshape(n, -1).max(axis=1)
         moved[:, j] = gap > 1e-5
     return moved
-
-

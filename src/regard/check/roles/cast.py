@@ -214,7 +214,11 @@ def _learned(reading: Reading) -> dict[str, str]:
         is_vector = _VECTORS.match(name) is not None
         if name in found or not is_vector:
             continue
-        if name == "v" and not arrays and {"q", "k", "query", "key", "queries", "keys"} & set(names):
+        if (
+            name == "v"
+            and not arrays
+            and {"q", "k", "query", "key", "queries", "keys"} & set(names)
+        ):
             continue
         if name == "bias" and not arrays:
             continue
@@ -264,7 +268,9 @@ def _is_number(parameter: Parameter, reading: Reading) -> bool:
     if role_of(parameter.name) == "lengths" or _VECTORS.match(parameter.name):
         return False
     if len(parameter.name) == 1:
-        return bool(re.search(rf"range\({parameter.name}\)|// {parameter.name}\b", reading.code))
+        return bool(
+            re.search(rf"range\({parameter.name}\)|// {parameter.name}\b", reading.code)
+        )
     return bool(scalar_of(parameter.name)) and _counts(parameter.name, reading)
 
 

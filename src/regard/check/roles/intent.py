@@ -112,7 +112,12 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
     if kind:
         if activation != "tanh":
             yield "activation", activation, "the code", True
-        yield "score", kind, f"the code: {activation} of a {'sum' if kind == 'additive' else 'pair'}", True
+        yield (
+            "score",
+            kind,
+            f"the code: {activation} of a {'sum' if kind == 'additive' else 'pair'}",
+            True,
+        )
         return
     if _SQRT.search(code):
         yield "score", "scaled_dot", "the code takes a square root of a size", True
@@ -142,7 +147,9 @@ def _method(reading: Reading) -> str:
             return _METHODS[option.default.lower()]
         if not option.has_default:
             own = rf"(?:self\.)?{re.escape(option.name)}"
-            found = re.search(rf"\b{own}\s*(?:==|!=|(?:not )?in)\s*[\[(]?\s*'(\w+)'", reading.code)
+            found = re.search(
+                rf"\b{own}\s*(?:==|!=|(?:not )?in)\s*[\[(]?\s*'(\w+)'", reading.code
+            )
             if found and found.group(1).lower() in _METHODS:
                 return _METHODS[found.group(1).lower()]
     return ""
@@ -227,8 +234,10 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
     square = [p for p in cast if p.role == "mask" and re.search("causal|ahead|subseq", p.name)]
     if square or _NOT_CAUSAL.search(said):
         return
-    if _CAUSAL.search(said) and not any(p.role == "scores" for p in cast) or (
-        _CAUSAL.search(reading.names) and "scores" in {p.role for p in cast}
+    if (
+        _CAUSAL.search(said)
+        and not any(p.role == "scores" for p in cast)
+        or (_CAUSAL.search(reading.names) and "scores" in {p.role for p in cast})
     ):
         yield "causal", corner, "its words", True
         return
@@ -259,9 +268,13 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
     names = "\n".join(sorted(reading.identifiers))
     if _RECURRENT.search(code):
-        steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {p.role for p in cast}
+        steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {
+            p.role for p in cast
+        }
         yield "positions", "recurrent" if steps else True, "a recurrent network", True
-    elif re.search(r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE):
+    elif re.search(
+        r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
+    ):
         yield "positions", "alibi", "its words or names", True
     elif re.search(r"rotary|\brope\b|rotate", f"{words} {names}", re.IGNORECASE) or (
         re.search(r"\bcos\(", code) and re.search(r"\bsin\(", code) and "cat" in code
@@ -271,7 +284,11 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "positions", "location", "a convolution over earlier weights", True
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
         yield "positions", "relative", "its words or names", True
-    elif re.search(r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid", f"{words} {names}", re.IGNORECASE):
+    elif re.search(
+        r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid",
+        f"{words} {names}",
+        re.IGNORECASE,
+    ):
         yield "positions", "absolute", "its words or names", True
     elif re.search(r"Conv1d|cumsum|linspace", code):
         yield "positions", True, "the code", True
@@ -301,7 +318,9 @@ def _layer(reading: Reading) -> Found:
         return
     if re.search(r"forward state|forward direction", words):
         yield "layer", "top forward", "its words", True
-    elif re.search(r"bidirectional|both directions|2 \* n|joined", f"{words} {_helpers(reading)}"):
+    elif re.search(
+        r"bidirectional|both directions|2 \* n|joined", f"{words} {_helpers(reading)}"
+    ):
         yield "layer", "top joined", "its words", True
     else:
         yield "layer", "top", "its words", True
@@ -319,7 +338,11 @@ def _manner(reading: Reading) -> Found:
     ):
         yield "mode", "train", "its words", True
     half = re.search(r"float16|\bfp16|half[- ]precision|\bhalf\b", f"{words} {names}")
-    if half or "_half" in names or re.search(r"dtype (they|it) comes? in|in the dtype of", words):
+    if (
+        half
+        or "_half" in names
+        or re.search(r"dtype (they|it) comes? in|in the dtype of", words)
+    ):
         yield "dtype", "float16", "its words", True
     if re.search(r"left[- ]padd|padd?(ed|ing) (comes first|on the left|at the start)", words):
         yield "padding", "left", "its words", True

@@ -55,9 +55,13 @@ class Meaning:
 
 def meaning_of(name: str, reading: Reading) -> Meaning:
     """What the words and the name of a mask say."""
-    if re.search(rf"\b{name}\b[^.\n]*\badditive\b|\badditive\b[^.\n]*\b{name}\b", reading.words):
+    if re.search(
+        rf"\b{name}\b[^.\n]*\badditive\b|\badditive\b[^.\n]*\b{name}\b", reading.words
+    ):
         return Meaning("additive", True, "the docstring calls it additive")
-    added = re.search(rf"\b{name}\b[^.]*\badded to the (attention )?(scores|logits)", reading.words)
+    added = re.search(
+        rf"\b{name}\b[^.]*\badded to the (attention )?(scores|logits)", reading.words
+    )
     if added is not None:
         tail = reading.words[added.start() :][:240]
         huge = re.search(r"-inf|negative|-1e|huge|minus infinity", tail, re.IGNORECASE)
@@ -82,7 +86,7 @@ def meaning_of(name: str, reading: Reading) -> Meaning:
     return Meaning("", False, "")
 
 
-def forms_of(name: str, meaning: Meaning, reading: Reading, *, lists: bool) -> tuple[str, ...]:
+def forms_of(name: str, meaning: Meaning, reading: Reading) -> tuple[str, ...]:
     """Forms to try for a mask, the likeliest first."""
     if meaning.polarity in ("additive", "bias"):
         return (meaning.polarity,)
@@ -135,7 +139,9 @@ def _sentence(segment: str) -> str:
             kind = _kind(match.group(1))
             if kind:
                 return {"keep": "drop", "drop": "keep"}[kind] if flip else kind
-    keeps = re.search(r"(keys?|positions?|tokens?|steps?) (that|which|to) (may|can|be read)", segment)
+    keeps = re.search(
+        r"(keys?|positions?|tokens?|steps?) (that|which|to) (may|can|be read)", segment
+    )
     return "keep" if keeps and not _PAD.search(segment) else ""
 
 

@@ -139,9 +139,9 @@ class Reading:
         return " ".join(n.name for n in nodes if n is not None)
 
 
-def read(source: str, entry: str) -> Reading:
+def read(source: str, entry: str, tree: ast.Module | None = None) -> Reading:
     """Read a file's text for one target, ``name``, ``Class`` or ``Class.method``."""
-    tree = ast.parse(source)
+    tree = tree or ast.parse(source)
     owner, call, build = _find(tree, entry)
     parameters = _parameters(call, is_method=owner is not None)
     options = _attributes(_parameters(build, is_method=True), build)
@@ -182,7 +182,9 @@ def _method(
 def _parameters(node: FunctionNode | None, *, is_method: bool) -> tuple[Parameter, ...]:
     if node is None:
         return ()
-    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+    static = any(
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list
+    )
     given = [*node.args.posonlyargs, *node.args.args]
     defaults: list[ast.expr | None] = [None] * (len(given) - len(node.args.defaults))
     defaults += node.args.defaults
@@ -214,7 +216,9 @@ def _attributes(
         ]
         is_config = re.search(r"config|cfg|args|hparams|opt$|params|conf$", option.name)
         if is_config and names and not option.has_default:
-            found += [Parameter(n, False, None, "", owner=option.name) for n in dict.fromkeys(names)]
+            found += [
+                Parameter(n, False, None, "", owner=option.name) for n in dict.fromkeys(names)
+            ]
         else:
             found.append(option)
     return tuple(found)

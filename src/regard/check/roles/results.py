@@ -20,7 +20,9 @@ _WEIGHTS = re.compile(
     r"distribution",
     re.IGNORECASE,
 )
-_NO_WEIGHTS = re.compile(r"score|logit|energ|output|context|coverage|attended|hidden", re.IGNORECASE)
+_NO_WEIGHTS = re.compile(
+    r"score|logit|energ|output|context|coverage|attended|hidden", re.IGNORECASE
+)
 _LIBRARIES = ("torch", "np", "numpy", "F", "nn", "math", "self", "einops", "functional", "jnp")
 _LOG = re.compile(r"log_?(softmax|prob|weights?|alpha)", re.IGNORECASE)
 
@@ -38,7 +40,10 @@ class Results:
 
 
 def results(
-    reading: Reading, contract: Contract, runs: tuple[Outcome, Outcome], sizes: tuple[Sizes, Sizes]
+    reading: Reading,
+    contract: Contract,
+    runs: tuple[Outcome, Outcome],
+    sizes: tuple[Sizes, Sizes],
 ) -> Results:
     """Name the axes of the outputs of runs at two sets of sizes.
 
@@ -62,7 +67,7 @@ def results(
             if a is not None:
                 odd += 1.0
             continue
-        axes = []
+        axes: list[str] = []
         for at in range(a.ndim):
             token = _axis(a.shape[at], b.shape[at], sizes, tokens)
             if token is None:
@@ -131,7 +136,12 @@ def _odd(axes: Iterable[str], contract: Contract) -> float:
     inputs = [t.split() for t in contract.inputs.values()]
     last = any(t and t[-1].startswith("d_") for t in inputs)
     times = ("T", "T_enc", "T_dec")
-    if features and axes[-1] in times and last and not any(t[-1:] == [axes[-1]] for t in inputs):
+    if (
+        features
+        and axes[-1] in times
+        and last
+        and not any(t[-1:] == [axes[-1]] for t in inputs)
+    ):
         odd += 1.0
     return odd
 
@@ -139,8 +149,7 @@ def _odd(axes: Iterable[str], contract: Contract) -> float:
 def _names(reading: Reading, count: int) -> list[str]:
     """Names of the results from the last return statement."""
     found: list[str] = []
-    for node in _returns(reading):
-        node = _written_out(node, reading)
+    for node in (_written_out(n, reading) for n in _returns(reading)):
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         if isinstance(node, ast.Dict):
             found = [ast.unparse(k).strip("'\"") if k else "" for k in node.keys]
@@ -165,7 +174,9 @@ def _written_out(node: ast.expr, reading: Reading) -> ast.expr:
                 value = inner.value.body if isinstance(inner.value, ast.IfExp) else inner.value
                 if isinstance(value, ast.Tuple):
                     return value
-    return node.body if isinstance(node, ast.IfExp) and isinstance(node.body, ast.Tuple) else node
+    return (
+        node.body if isinstance(node, ast.IfExp) and isinstance(node.body, ast.Tuple) else node
+    )
 
 
 def _returns(reading: Reading) -> list[ast.expr]:
@@ -225,10 +236,16 @@ def alignment(
         feature = any(n.startswith("d_") for t in tokens for n in names_in(t))
         says = bool(_WEIGHTS.search(returned.name)) and not _NO_WEIGHTS.search(returned.name)
         if len(returns) == 1 and not feature:
-            says |= bool(re.search(r"weights|softmax|alignment", f"{reading.words} {reading.names}", re.I))
+            says |= bool(
+                re.search(
+                    r"weights|softmax|alignment", f"{reading.words} {reading.names}", re.I
+                )
+            )
         with np.errstate(all="ignore"):
             sums = values.sum(axis=over)
-            is_stochastic = bool(np.all(values >= -1e-6)) and bool(np.allclose(sums, 1, atol=1e-3))
+            is_stochastic = bool(np.all(values >= -1e-6)) and bool(
+                np.allclose(sums, 1, atol=1e-3)
+            )
         score = 2.0 * says + 1.5 * is_stochastic - 2.0 * feature
         if log and not is_stochastic:
             continue
@@ -263,7 +280,8 @@ def _every_step(
     if returned.name != weights or not every or "T_dec" in tokens or tokens.count("1") != 1:
         return returned
     said = re.search(
-        r"(every|each|all|whole|full|complete)\b[^.]*\b(alignments?|weights|attention)", reading.words
+        r"(every|each|all|whole|full|complete)\b[^.]*\b(alignments?|weights|attention)",
+        reading.words,
     )
     axes = " ".join("T_dec" if t == "1" else t for t in tokens)
     return Returned(returned.name, axes, returned.role) if said else returned

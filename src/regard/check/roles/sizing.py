@@ -18,7 +18,16 @@ from regard.check.sizes import Sizes
 
 __all__ = ["Start", "given", "named", "start", "substitute"]
 
-_POOL = ("d_h", "d_emb", "d_attn", "d_v", "d_s", "d_k", "d_ff", *(f"d_{i}" for i in range(1, 30)))
+_POOL = (
+    "d_h",
+    "d_emb",
+    "d_attn",
+    "d_v",
+    "d_s",
+    "d_k",
+    "d_ff",
+    *(f"d_{i}" for i in range(1, 30)),
+)
 _BY_ROLE = {
     **{"query": "d_s", "key": "d_h", "value": "d_v", "self": "d_h", "step": "d_emb"},
     **{"second": "d_emb", "past": "d_k", "other": "d_emb"},
@@ -100,9 +109,7 @@ def _owners(
     return found
 
 
-def _for_role(
-    part: Part, tokens: tuple[str, ...], taken: set[str], claimed: set[str]
-) -> str:
+def _for_role(part: Part, tokens: tuple[str, ...], taken: set[str], claimed: set[str]) -> str:
     """A name by the argument's role; the constructor's ``dec_size`` is the state's size."""
     headed = any("heads" in t for t in tokens)
     if part.role in ("array", "vector"):

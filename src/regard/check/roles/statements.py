@@ -179,7 +179,9 @@ def _mentioned(text: str, names: set[str]) -> tuple[str, ...]:
 
 def _owners(sentence: str, said: tuple[str, ...]) -> tuple[str, ...]:
     """Names that one shape belongs to: a list ("k, v:"), or the last name before it."""
-    listed = re.search(r"([\w`*]+(?:\s*(?:,|and|&|/)\s*[\w`*]+)*)\s*(?::|=|is|are|has)?\s*$", sentence)
+    listed = re.search(
+        r"([\w`*]+(?:\s*(?:,|and|&|/)\s*[\w`*]+)*)\s*(?::|=|is|are|has)?\s*$", sentence
+    )
     if listed is not None:
         names = tuple(n for n in said if re.search(rf"\b{n}\b", listed.group(1)))
         if names:

@@ -10,13 +10,28 @@ from typing import Literal
 
 __all__ = ["Axis", "Role", "axis_of", "parts", "role_of", "scalar_of", "size_of"]
 
-Role = Literal["query", "key", "value", "self", "mask", "lengths", "weights", "bias", "past", ""]
-Axis = Literal["batch", "query", "key", "time", "heads", "kv_heads", "layers", "beam", "feature"]
+Role = Literal[
+    "query", "key", "value", "self", "mask", "lengths", "weights", "bias", "past", ""
+]
+Axis = Literal[
+    "batch", "query", "key", "time", "heads", "kv_heads", "layers", "beam", "feature"
+]
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _MASKS = (
-    *("mask", "masks", "pad", "padding", "padded", "valid", "keep", "ignore", "ignored", "real"),
+    *(
+        "mask",
+        "masks",
+        "pad",
+        "padding",
+        "padded",
+        "valid",
+        "keep",
+        "ignore",
+        "ignored",
+        "real",
+    ),
     *("allowed", "blocked", "visible", "hide", "masked", "present", "drop", "invalid"),
     *("forbidden", "attendable", "observed", "missing", "exclude", "excluded"),
 )
@@ -27,7 +42,19 @@ _QUERIES = (
     *("decoded", "probe", "probes", "condition", "slots"),
 )
 _KEYS = (
-    *("k", "ks", "key", "keys", "memory", "memories", "mem", "bank", "enc", "encoder", "source"),
+    *(
+        "k",
+        "ks",
+        "key",
+        "keys",
+        "memory",
+        "memories",
+        "mem",
+        "bank",
+        "enc",
+        "encoder",
+        "source",
+    ),
     *("src", "context", "contexts", "ctx", "annotations", "encoded", "encodings", "image"),
     *("pixels", "features", "near", "neighbours", "neighbors", "kv", "outputs", "characters"),
     *("history", "document", "passage", "ahead", "back", "regions", "encs", "sources"),
@@ -86,7 +113,18 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
         "query",
         frozenset(
             {
-                *("t_dec", "tgt_len", "trg_len", "q_len", "t_q", "tq", "lq", "l_q", "n_q", "nq"),
+                *(
+                    "t_dec",
+                    "tgt_len",
+                    "trg_len",
+                    "q_len",
+                    "t_q",
+                    "tq",
+                    "lq",
+                    "l_q",
+                    "n_q",
+                    "nq",
+                ),
                 *("queries", "target_len", "query_len", "len_q", "tgt", "trg", "q", "t_out"),
                 *("num_queries", "n_queries", "dec_len", "tgt_length", "query_length", "seq_q"),
                 *("q_length", "t_tgt", "target_length", "seq_len_q", "t_y", "ty", "new", "l"),
@@ -99,8 +137,25 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
             {
                 *("t_enc", "src_len", "k_len", "kv_len", "t_k", "tk", "lk", "l_k", "n_k", "nk"),
                 *("keys", "source_len", "key_len", "len_k", "src", "k", "t_in", "memory_len"),
-                *("num_keys", "n_keys", "enc_len", "src_length", "source_length", "seq_k", "tx"),
-                *("max_src_len", "seq_len_k", "t_x", "key_length", "len_v", "t_src", "s", "pixels"),
+                *(
+                    "num_keys",
+                    "n_keys",
+                    "enc_len",
+                    "src_length",
+                    "source_length",
+                    "seq_k",
+                    "tx",
+                ),
+                *(
+                    "max_src_len",
+                    "seq_len_k",
+                    "t_x",
+                    "key_length",
+                    "len_v",
+                    "t_src",
+                    "s",
+                    "pixels",
+                ),
                 *("srclen", "n_src", "memory", "num_pixels", "regions", "max_input_length"),
             }
         ),
@@ -109,9 +164,28 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
         "time",
         frozenset(
             {
-                *("t", "n", "time", "steps", "step", "seq", "seq_len", "seqlen", "len", "length"),
+                *(
+                    "t",
+                    "n",
+                    "time",
+                    "steps",
+                    "step",
+                    "seq",
+                    "seq_len",
+                    "seqlen",
+                    "len",
+                    "length",
+                ),
                 *("tokens", "words", "positions", "sequence", "max_len", "m", "time_steps"),
-                *("sequence_length", "seq_length", "maxlen", "timesteps", "num_tokens", "i", "j"),
+                *(
+                    "sequence_length",
+                    "seq_length",
+                    "maxlen",
+                    "timesteps",
+                    "num_tokens",
+                    "i",
+                    "j",
+                ),
                 *("max_length", "nodes", "frames", "patches", "n_tokens", "max_time", "j"),
             }
         ),
@@ -119,7 +193,9 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
     ("kv_heads", frozenset({"kv_heads", "n_kv_heads", "num_kv_heads", "kv_groups", "hkv"})),
     (
         "heads",
-        frozenset({"heads", "n_heads", "num_heads", "nh", "nheads", "head", "n_head", "num_head"}),
+        frozenset(
+            {"heads", "n_heads", "num_heads", "nh", "nheads", "head", "n_head", "num_head"}
+        ),
     ),
     (
         "layers",
@@ -130,10 +206,31 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
         "feature",
         frozenset(
             {
-                *("d", "e", "c", "dim", "width", "size", "hidden", "features", "channels", "hs"),
+                *(
+                    "d",
+                    "e",
+                    "c",
+                    "dim",
+                    "width",
+                    "size",
+                    "hidden",
+                    "features",
+                    "channels",
+                    "hs",
+                ),
                 *("d_model", "embed", "emb", "embed_dim", "embedding", "model_dim", "hid_dim"),
                 *("hidden_size", "head_dim", "d_head", "d_k", "d_v", "depth", "units", "feat"),
-                *("hidden_dim", "dk", "dv", "d_h", "d_s", "d_emb", "d_attn", "d_q", "head_size"),
+                *(
+                    "hidden_dim",
+                    "dk",
+                    "dv",
+                    "d_h",
+                    "d_s",
+                    "d_emb",
+                    "d_attn",
+                    "d_q",
+                    "head_size",
+                ),
                 *("n_embd", "n_in", "n_hid", "n_hidden", "d_in", "d_out", "in_dim", "emb_dim"),
                 *("enc_hid_dim", "dec_hid_dim", "channel", "feature", "dh", "dims", "d_hidden"),
             }
@@ -178,7 +275,9 @@ def size_of(name: str) -> tuple[str, bool]:
     found = _EXACT_SIZES.get(plain)
     if found is not None:
         return found
-    sized = has({"size", "dim", "dims", "width", "features", "hid", "hidden", "d", "units", "n"})
+    sized = has(
+        {"size", "dim", "dims", "width", "features", "hid", "hidden", "d", "units", "n"}
+    )
     if has({"head", "heads"}):
         if has({"kv"}) and not has({"dim", "size", "width", "d"}):
             return "kv_heads", True
@@ -200,7 +299,9 @@ def size_of(name: str) -> tuple[str, bool]:
 _EXACT_SIZES: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("heads", "nhead", "n_head", "num_heads", "n_heads", "h"), ("heads", True)),
     **dict.fromkeys(("nheads", "num_attention_heads", "attention_heads"), ("heads", True)),
-    **dict.fromkeys(("n_kv", "n_kv_heads", "kv_heads", "num_key_value_heads"), ("kv_heads", True)),
+    **dict.fromkeys(
+        ("n_kv", "n_kv_heads", "kv_heads", "num_key_value_heads"), ("kv_heads", True)
+    ),
     **dict.fromkeys(("d_k", "dk", "d_head", "head_dim", "dim_head"), ("d_head", True)),
     **dict.fromkeys(("d_v", "dv", "value_width"), ("d_v", True)),
     **dict.fromkeys(("d_model", "embed_dim", "model_dim", "n_embd"), ("d_model", False)),
