@@ -29,7 +29,8 @@ _TELLING = frozenset(
         "late",
     }
     | {"pattern", "misplaced", "unsorted", "squeezed", "softmax-axis", "cache", "alone"}
-    | {"stale", "stretched", "bypassed", "narrow"}
+    | {"stale", "stretched", "bypassed", "narrow", "idle", "logged"}
+    | {"inverse", "misnamed"}
 )
 _LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 
@@ -55,6 +56,9 @@ def causes(case: Case, results: Results, found: Any = None) -> list[Finding]:
     if not failed:
         return []
     view = View(case)
+    for verdict in results.verdicts:
+        if view.states.get(verdict.relation) != "fails":
+            view.states[verdict.relation] = verdict.state
     fixes: tuple[Fix, ...] = tuple(found.fixes) if found is not None else ()
     findings: list[Finding] = []
     for group in groups(failed, view, one_cause=bool(fixes)):

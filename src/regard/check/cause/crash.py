@@ -1,7 +1,9 @@
 """Who is to blame for a crash: the operand at fault, and where its wrong axis came from."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from regard.check.cause.odd import oddities
 from regard.check.cause.view import Suspect, View
 from regard.check.naming import factors
 from regard.check.relations.base import Verdict
@@ -10,6 +12,13 @@ from regard.check.trace.records import Node, Trace
 
 __all__ = ["crash", "meeting"]
 
+_ODD_BEFORE = frozenset({"idle", "diagonal", "regrouped", "tiled", "alone"})
+_LAYERS = frozenset({"linear", "conv1d", "conv2d"})
+_SAME = frozenset(
+    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "getitem"}
+    | {"flatten", "unflatten", "chunk", "split", "unbind", "softmax", "tanh", "masked_fill"}
+    | {"div", "mul", "dropout", "expand", "contiguous", "movedim", "relu"}
+)
 _MEETS = frozenset({"matmul", "bmm", "mm", "linear", "einsum", "baddbmm", "inner", "dot"})
 
 
@@ -21,6 +30,7 @@ def crash(verdict: Verdict, view: View) -> list[Suspect]:
     if failed is None or failed.span is None:
         return [Suspect(view.text.whole(line)) for line in verdict.lines if line]
     what = meeting(failed, trace)
+    found += [replace(s, what=what) for s in oddities(view) if s.kind in _ODD_BEFORE]
     if failed.op == "linear" and len(failed.inputs) > 1:
         found += _layer(failed, view, what)
     elif failed.op in _MEETS or len(failed.inputs) > 1:
@@ -88,24 +98,32 @@ def _clash(failed: Node) -> tuple[str, str] | None:
 
 
 def _layer(failed: Node, view: View, what: str) -> Iterator[Suspect]:
-    """A layer that does not take what it gets: its construction, unless content is missing."""
+    """A layer that does not take what it gets: its construction, or what it is given."""
     given, weight = failed.inputs[0], failed.inputs[1]
+    wanted, has = set(names_in(_last(weight))), set(names_in(_last(given)))
+    parts = {p for p in factors(_last(weight)) if not p.isdigit()}
+    unmerged = len(parts) > 1 and any(p in parts for p in given.axes[:-1])
+    # An axis before the last, times the last, is what the layer takes.
+    takes, last = weight.shape[-1], given.shape[-1] if given.shape else 0
+    unmerged = unmerged or any(n > 1 and n * last == takes for n in given.shape[1:-1])
+    strange = any(n.startswith(("T", "batch")) for n in has)
     missing = _missing(given, weight, view)
+    if unmerged or strange:
+        # Axes that the layer sums over still stand apart, or positions among the features.
+        origin = _origin(given, _last(given)) if strange else None
+        yield from view.blame(origin or failed, "operand", what)
+    elif missing or (wanted - has and has - wanted and "+" in _last(weight)):
+        # The layer was made for a content that it does not get.
+        joined = list(_stranger(given, wanted))
+        for node in joined:
+            yield from view.blame(node, "operand", what)
+        if not joined:
+            yield from view.blame(failed, "operand", what)
     parameter = weight.name.removeprefix("self.").removesuffix(".weight")
     built = view.text.constructor(parameter) if weight.op == "param" else None
-    wanted = set(names_in(_last(weight)))
-    has = set(names_in(_last(given)))
-    if missing or (wanted and has and wanted - has and has - wanted and _sum(weight)):
-        # The layer's size is a sum of two contents; one of them is not what was joined.
-        for node in _stranger(given, wanted, view):
-            yield from view.blame(node, "operand", what)
     if built is not None:
         yield Suspect(built, weight, what)
     yield from view.blame(given, "here", what)
-
-
-def _sum(weight: Node) -> bool:
-    return "+" in _last(weight)
 
 
 def _missing(given: Node, weight: Node, view: View) -> bool:
@@ -119,47 +137,150 @@ def _missing(given: Node, weight: Node, view: View) -> bool:
     return False
 
 
-def _stranger(given: Node, wanted: set[str], view: View) -> Iterator[Node]:
+def _stranger(given: Node, wanted: set[str]) -> Iterator[Node]:
     """Parts of a joined tensor whose features the layer was not sized for."""
     node = given
     for _ in range(6):
         if node.op == "cat" or not node.inputs:
             break
         node = node.inputs[0]
+    if node.op != "cat":
+        return
     for part in node.inputs:
         if not set(names_in(_last(part))) & wanted:
             origin = part
             while origin.inputs and origin.op in ("expand", "repeat", "unsqueeze", "view"):
-                first = origin.inputs[0]
-                if first.op == "input":
+                if origin.inputs[0].op == "input":
                     break
-                origin = first
-            yield origin
-    del view
+                origin = origin.inputs[0]
+            yield origin if origin.span is not None else node
 
 
 def _pair(failed: Node, view: View, what: str) -> Iterator[Suspect]:
-    """Two operands: the one with an axis nobody declared, at the place that gave it that."""
+    """Two operands: the one with an axis that is out of place, where it got that."""
     clash = set(_clash(failed) or ())
-    declared = {t for a in view.contract.inputs.values() for t in a.split()}
-    declared |= {t for r in view.contract.returns for t in r.axes.split()}
+    fused = failed.op == "multi_head_attention_forward"
+    if _fits_turned(failed):
+        yield from view.blame(failed, "here", what)
     for operand in failed.inputs:
-        for name in operand.axes:
-            if name in declared or not (name in clash or _mixes(name)):
-                continue
-            origin = _origin(operand, name)
-            if "*" in name or "+" in name or "?" in name:
-                yield from view.blame(origin, "operand", what, kind="strange")
+        yield from _strange_axis(operand, clash, view, what, fused=fused)
     for operand in failed.inputs:
         # A length read from another axis.
         for node, axis, line in view.reads():
             name = node.axes[axis]
-            if name in clash and name in operand.axes and not _content(operand):
+            apart = name.startswith(("heads", "kv_heads", "batch"))
+            if name in clash and apart and name in operand.axes and not _content(operand):
                 yield Suspect(view.text.whole(line), operand, what, kind="length")
-    for operand in failed.inputs:
-        origin = next((_origin(operand, n) for n in clash if n in operand.axes), None)
-        if origin is not None and origin.line != failed.line and operand.dtype == "bool":
+    if failed.op in ("masked_fill", "where") and len(failed.inputs) > 1:
+        yield from _mask(failed, clash, view, what)
+    yield from _built(failed, clash, view, what)
+
+
+def _strange_axis(
+    operand: Node, clash: set[str], view: View, what: str, *, fused: bool
+) -> Iterator[Suspect]:
+    declared = {t for a in view.contract.inputs.values() for t in a.split()}
+    declared |= {t for r in view.contract.returns for t in r.axes.split()}
+    heads = next((n for n in ("heads", "kv_heads") if operand.axes.count(n) > 1), "")
+    if heads:
+        # Scores between heads: the product's operands have positions where heads belong.
+        product = operand
+        while product.inputs and product.arguments.get("written") is None:
+            product = product.inputs[0]
+        for part in product.inputs[:1]:
+            maker: Node | None = part
+            while maker is not None and maker.op not in ("view", "reshape", "unflatten"):
+                maker = maker.inputs[0] if maker.inputs else None
+            yield from view.blame(maker, "here", what, kind="strange")
+    if "batch" in operand.axes[1:] and operand.axes[0] != "batch" and not fused:
+        moved = _moved_batch(operand)
+        if moved is not None:
+            yield from view.blame(moved, "axis", what, kind="strange")
+    for name in operand.axes:
+        if name in declared:
+            continue
+        if _mixes(name) or (name in clash and (_odd(name) or "*" in name)):
+            yield from view.blame(_origin(operand, name), "operand", what, kind="strange")
+        elif name in clash and not _content(operand):
+            yield from view.blame(_origin(operand, name), "here", what, kind="strange")
+
+
+def _moved_batch(node: Node) -> Node | None:
+    """The operation that took the batch axis from the front, where the input had it there."""
+    mover: Node | None = None
+    while node.inputs:
+        before = max(node.inputs, key=lambda n: ("batch" in n.axes, n.index))
+        if "batch" not in before.axes:
+            return None
+        if before.axes.index("batch") == 0 and node.axes.index("batch") != 0:
+            mover = node
+        node = before
+    return mover if node.axes and node.axes[0] == "batch" else None
+
+
+def _mask(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Suspect]:
+    """Scores against a mask of other positions, or with features left in it."""
+    scores, mask = failed.inputs[0], failed.inputs[1]
+    if failed.op == "where" or any(a.startswith("d_") for a in scores.axes):
+        return
+    over = [a for a in mask.axes if a.startswith("d_")]
+    names = [n for n in mask.axes if n in clash]
+    for name in (*over, *names):
+        origin = _origin(mask, name)
+        if origin is not None and (over or name.startswith("T")):
             yield from view.blame(origin, "operand", what)
+            return
+
+
+def _built(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Suspect]:
+    """An operand that a layer made in a size nothing else has: where the layer was built."""
+    if failed.op in ("cat", "stack"):
+        return
+    for operand in failed.inputs:
+        node = _through_views(operand)
+        if node.op not in _LAYERS or len(node.axes) < 2:
+            continue
+        size = node.axes[-1 if node.op == "linear" else 1]
+        others = [_through_views(n) for n in failed.inputs if n is not operand]
+        features = all(n.startswith("d_") for n in clash)
+        against = features and size in clash and any(n.op == "input" for n in others)
+        if against or _unlikely(size):
+            weight = next((i for i in node.inputs if i.op == "param"), None)
+            name = weight.name.removeprefix("self.").removesuffix(".weight") if weight else ""
+            built = view.text.constructor(name) if name else None
+            if built is not None:
+                yield Suspect(built, weight, what, kind="built")
+
+
+def _unlikely(size: str) -> bool:
+    """Whether a layer's size is named after something that is no size of features."""
+    named = names_in(size)
+    return size == "?" or "-" in size or any(n.startswith(("T", "batch")) for n in named)
+
+
+def _through_views(node: Node) -> Node:
+    for _ in range(12):
+        if node.op not in _SAME or not node.inputs:
+            break
+        node = node.inputs[0]
+    return node
+
+
+def _odd(name: str) -> bool:
+    """Whether a name adds things of two kinds, or has no meaning."""
+    kinds = {"T" if p.startswith("T") else p[:2] for p in names_in(name)}
+    return name == "?" or ("+" in name and len(kinds) > 1)
+
+
+def _fits_turned(failed: Node) -> bool:
+    """Whether a product would run with its operands the other way round."""
+    if failed.op not in ("matmul", "bmm", "mm") or len(failed.inputs) != 2:
+        return False
+    left, right = failed.inputs
+    if not left.shape or not right.shape:
+        return False
+    inner = left.shape[-2] if len(left.shape) > 1 else left.shape[0]
+    return right.shape[-1] == inner
 
 
 def _content(node: Node) -> bool:
@@ -176,9 +297,7 @@ def _origin(node: Node, name: str) -> Node | None:
     """The operation that gave a tensor an axis of that name."""
     for _ in range(40):
         before = next((i for i in node.inputs if name in i.axes), None)
-        if before is None:
-            return node
-        if before.op in ("input", "param", "buffer"):
+        if before is None or before.op in ("input", "param", "buffer"):
             return node
         node = before
     return node

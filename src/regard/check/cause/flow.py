@@ -10,7 +10,7 @@ from regard.check.relations.base import Verdict
 from regard.check.trace import record
 from regard.check.trace.records import Node, Trace
 
-__all__ = ["kept", "mixed", "returned", "unread", "vanished"]
+__all__ = ["kept", "mixed", "returned", "split", "unread", "vanished"]
 
 _RECURRENT = frozenset(
     {"gru", "lstm", "rnn_tanh", "rnn_relu", "gru_cell", "lstm_cell", "rnn_tanh_cell"}
@@ -43,6 +43,11 @@ def returned(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of a wrong result: the operation that made it."""
     output = view.output(verdict.about)
     found: list[Suspect] = []
+    back = view.text.last_return(view.case.loaded.entry)
+    elsewhere = output is None or output.op == "input" or _serves(output, view)
+    if elsewhere and back is not None and len(view.contract.out_names) > 1:
+        span = view.text.whole(back.lineno)
+        found.append(Suspect(span, output, f"another value is returned as `{verdict.about}`"))
     if output is not None:
         names = view.contract.out_names
         axes = ", ".join(output.axes)
@@ -54,10 +59,18 @@ def returned(verdict: Verdict, view: View) -> list[Suspect]:
     return found
 
 
+def _serves(output: Node, view: View) -> bool:
+    """Whether a returned tensor is used for another result as well."""
+    others = [o for o in view.trace.outputs if o is not None and o is not output]
+    return output.index in view.trace.above(*others)
+
+
 def unread(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of an argument or parameter that does not matter: where it was last used."""
     node = view.named(verdict.about)
     found: list[Suspect] = []
+    for span in view.text.unmentioned(view.case.loaded.entry, verdict.about):
+        found.append(Suspect(span, node, f"`{verdict.about}` is read nowhere, a sibling twice"))
     for one in view.trace.nodes:
         if one.op in _CUTS and one.index in view.live:
             found += view.blame(one, "here", "no gradient passes this")
@@ -66,6 +79,21 @@ def unread(verdict: Verdict, view: View) -> list[Suspect]:
     for use in sorted(node.uses, key=lambda n: n.index):
         if use.op in _RECURRENT or use.index in view.live:
             found += view.blame(use, "operand" if node.op == "input" else "here")
+    return found
+
+
+def split(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of a wrong number of heads: a layer's construction, or the split."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites:
+        if site.fused and site.weights.span is not None:
+            built = view.text.layer_at(site.weights.span)
+            found += [Suspect(built, site.weights)] if built is not None else []
+    for node in view.trace.nodes:
+        views = node.op in ("view", "reshape", "unflatten") and node.inputs
+        if views and "heads" not in node.axes and len(node.shape) > len(node.inputs[0].shape):
+            found += view.blame(node, "axis")
     return found
 
 

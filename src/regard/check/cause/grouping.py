@@ -10,15 +10,16 @@ from regard.check.relations.base import Verdict
 __all__ = ["Group", "groups"]
 
 _RANK = (
-    *("RG101", "RG801", "RG201", "RG601", "RG602", "RG702", "RG302", "RG206", "RG301", "RG104", "RG105"),
+    *("RG101", "RG801", "RG201", "RG302", "RG206", "RG301", "RG303", "RG601", "RG602", "RG702"),
+    *("RG104", "RG105"),
     *("RG404", "RG402", "RG401", "RG802", "RG106", "RG102", "RG207", "RG208", "RG204"),
-    *("RG203", "RG303", "RG202", "RG304", "RG403", "RG501", "RG502", "RG503", "RG305", "RG504"),
+    *("RG203", "RG202", "RG304", "RG403", "RG501", "RG502", "RG503", "RG305", "RG504"),
     *("RG103", "RG803", "RG603", "RG701", "RG703", "RG704", "RG205"),
 )
 # Relations that many different bugs break: they name a cause only where nothing else does.
 _SYMPTOMS = frozenset({"repeated-keys", "inputs-matter", "parameters-matter", "queries-apart"})
-_SYMPTOMS |= {"example-alone", "weights-follow-pattern"}
-_SYMPTOMS |= {"weights-recomputed", "context-recomputed", "heads-merged"}
+_SYMPTOMS |= {"example-alone"}
+_SYMPTOMS |= {"weights-recomputed", "context-recomputed", "heads-merged", "given-scores"}
 _TELLING = frozenset({"eval-repeatable", "declared-layer"})  # nothing else breaks these
 
 _EVERY = frozenset(_RANK)
@@ -35,7 +36,9 @@ _EXPLAINS: Mapping[str, frozenset[str]] = {
     ),
     **dict.fromkeys(
         _MASKS - {"RG206", "RG205"},
-        _MASKS | {"RG305", "RG701", "RG802", "RG801", "RG303", "RG103", "RG703"},
+        _MASKS
+        | {"RG305", "RG701", "RG802", "RG801", "RG303", "RG103", "RG703"}
+        | {"RG601", "RG602", "RG702"},
     ),
     **dict.fromkeys(
         ("RG304", "RG305", "RG504"),
@@ -104,6 +107,8 @@ def guessed(verdict: Verdict, view: View) -> str:
 
 def is_symptom(verdict: Verdict) -> bool:
     """Whether many different bugs break this relation."""
+    if verdict.relation == "weights-follow-pattern":
+        return verdict.rule == "RG305"  # which keys are read is telling, that one is not is not
     return verdict.relation in _SYMPTOMS or verdict.relation.endswith("-recomputed")
 
 

@@ -1,5 +1,6 @@
 """Where a mask goes wrong: not applied, wrong pattern, polarity or axis, too late."""
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -9,7 +10,7 @@ from regard.check.cause.view import Suspect, View
 from regard.check.probe import Mask
 from regard.check.relations.base import Verdict
 from regard.check.trace.records import Node, Site
-from regard.check.trace.weighing import told_axis
+from regard.check.trace.weighing import over, told_axis
 
 __all__ = ["causal", "late", "masks", "numerics"]
 
@@ -19,6 +20,12 @@ _TURNS = frozenset({"invert", "to", "eq", "ne", "lt", "le", "gt", "ge", "sub", "
 _DRAWS = frozenset(
     {"tril", "triu", "lt", "le", "gt", "ge", "setitem", "tri", "triu_indices", "tril_indices"}
     | {"and", "or", "where", "invert", "eq", "ne", "fill", "masked_fill"}
+)
+_KEEP = re.compile(
+    r"(^|_)(keep|real|valid|allowed?|seen|visible|attend|present|is_token)(_|s?$)"
+)
+_DROP = re.compile(
+    r"(^|_)(drop|pad(ded|ding)?|ignored?|blocked|masked|outside|forbid\w*)(_|s?$)"
 )
 _VIEWS = frozenset(
     {"unsqueeze", "getitem", "view", "reshape", "transpose", "permute", "expand", "T", "mT"}
@@ -30,6 +37,8 @@ def masks(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of a failing mask relation, about one mask argument."""
     about = verdict.about if verdict.about in view.contract.inputs else _only_mask(view)
     found: list[Suspect] = []
+    if verdict.relation == "query-mask-matters":
+        return _on_results(about, view)
     steps = list(_applications(view))
     mine = [(site, node, mask) for site, node, mask in steps if _comes_from(mask, about, view)]
     if not mine:  # written number by number, so that its source cannot be followed
@@ -49,6 +58,8 @@ def masks(verdict: Verdict, view: View) -> list[Suspect]:
     path = _path(mask, about)
     turns = [n for n in path if n.op in _TURNS and n.span is not None]
     drawn = [n for n in path if n.dtype == "bool" and n.span is not None]
+    if known is not None:
+        found += _misnamed(path, known, view, turned=verdict.rule == "RG201")
     if verdict.rule == "RG201" and turns:
         what = f"`{about}` is read the wrong way round"
         found += view.blame(turns[-1], "here", what)
@@ -65,10 +76,13 @@ def causal(verdict: Verdict, view: View) -> list[Suspect]:
             found += view.blame(node)
             continue
         chain = sorted(_above(mask), key=lambda n: n.index)
+        for buffer in (n for n in chain if n.op == "buffer"):
+            found += [Suspect(s, buffer) for s in view.text.buffer(buffer.name[5:])]
         drawn = [n for n in chain if n.op in _DRAWS and n.span and not _scores(n)]
         by_kind = [n for n in drawn if n.op in ("tril", "triu", "lt", "le", "gt", "ge", "tri")]
         for one in (*by_kind[-1:], *drawn[-1:]):
             found += view.blame(one, "axis", f"`{one.name or one.op}` draws another pattern")
+        found += view.blame(mask)
         found += view.blame(node)
     if view.site is not None:
         found += view.blame(view.site.weights)
@@ -91,12 +105,21 @@ def late(view: View) -> Iterator[Suspect]:
 
 def numerics(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of results that are not finite: the first number that is not, and its maker."""
-    del verdict
     found: list[Suspect] = []
     bad = next(
         (n for n in view.trace.nodes if n.value.dtype.kind == "f" and np.isnan(n.value).any()),
         None,
     )
+    if bad is not None and _all_forbidden(view):
+        return causal(verdict, view)
+    fine = view.states.get("results-finite") != "fails"  # only large scores overflow
+    for site in view.trace.sites if verdict.rule == "RG602" else ():
+        if site.weights.op in ("div", "mul"):
+            for node in sorted(_above(site.weights), key=lambda n: n.index, reverse=True):
+                if node.op == "exp" and (fine or not _shifted(node, site)):
+                    what = "scores are exponentiated without their row's maximum taken off"
+                    found += view.blame(node, "here", what)
+                    break
     if bad is not None:
         infinite = [
             n
@@ -125,6 +148,44 @@ def numerics(verdict: Verdict, view: View) -> list[Suspect]:
         for node in fills[-1:]:
             found += view.blame(node)
         found += view.blame(told_axis(site.weights))
+    return found
+
+
+def _all_forbidden(view: View) -> bool:
+    """Whether some row of scores holds no finite number: its softmax is NaN."""
+    for site in view.trace.sites:
+        value = site.scores.value
+        if (
+            isinstance(site.axis, int)
+            and value.ndim
+            and np.isneginf(value).all(site.axis).any()
+        ):
+            return True
+    return False
+
+
+def _shifted(node: Node, site: Site) -> bool:
+    """Whether an exponent had its maximum over the softmax's own axis taken off."""
+    top = next(
+        (n for n in _above(node) if n.op in ("max", "max2") and n.index > site.scores.index),
+        None,
+    )
+    if top is None or top.op == "max2" or not isinstance(site.axis, int):
+        return top is not None
+    dim = over(top.arguments.get("dim"), top.inputs[0])
+    return dim is None or dim == site.axis
+
+
+def _on_results(about: str, view: View) -> list[Suspect]:
+    """Suspects of a mask of padded queries, which zeroes results: its last use, the return."""
+    found: list[Suspect] = []
+    name = f"input:{about}"
+    mine = [n for n in view.trace.nodes if name in n.sources and n.index in view.live]
+    for node in mine[-1:]:
+        found += view.blame(node)
+    back = view.text.last_return(view.case.loaded.entry)
+    if back is not None:
+        found.append(Suspect(view.text.whole(back.lineno)))
     return found
 
 
@@ -207,6 +268,26 @@ def _wrong_pattern(path: list[Node], known: Mask, view: View) -> Iterator[Suspec
             what = f"`{name}` marks other positions than `{known.name}` does"
             yield from view.blame(node, "here", what, kind="pattern")
             return
+
+
+def _misnamed(path: list[Node], known: Mask, view: View, *, turned: bool) -> Iterator[Suspect]:
+    """A mask whose name says the reverse of what it marks."""
+    named: Node | None = None
+    for node in path:
+        marks = _pattern(node, known) if node.inputs else None
+        said = "keep" if _KEEP.search(node.name) else "drop" if _DROP.search(node.name) else ""
+        if marks not in ("keep", "drop") or not said:
+            continue
+        named = node
+        if said != marks:
+            does = "forbids" if marks == "drop" else "allows"
+            what = f"`{node.name}` is true where `{known.name}` {does}"
+            yield from view.blame(node, "here", what, kind="misnamed")
+            return
+    if named is not None and turned:
+        # The names are right, so that what is done with the last of them is not.
+        for use in named.uses[:1]:
+            yield from view.blame(use)
 
 
 def _pattern(node: Node, known: Mask) -> Pattern | None:

@@ -4,6 +4,8 @@ Each finder returns suspects that say which rules they would explain. None of th
 finding alone: a finding needs a failing relation.
 """
 
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,6 +18,7 @@ from regard.check.trace.weighing import told_axis
 
 __all__ = ["oddities"]
 
+_KEY = re.compile(r"(^|_)(k|ks|keys?|memory|source|enc\w*)(_|$)", re.IGNORECASE)
 MIXED = frozenset(
     {"RG103", "RG106", "RG303", "RG305", "RG401", "RG402", "RG404", "RG504", "RG801", "RG802"}
     | {"RG202", "RG203", "RG204", "RG205", "RG104", "RG304", "RG701"}
@@ -32,7 +35,7 @@ def oddities(view: View) -> list[Suspect]:
     if not view.trace.nodes:
         return found
     finders = [_regrouped, _tiled, _summed_axis, _thinned, _dropped, _stale, _stretched]
-    finders += [_bypassed, _narrowed]
+    finders += [_bypassed, _narrowed, _idle, _logged, _inverse]
     if view.trace.crash is None:
         finders += [_twice, _unused]
     for finder in finders:
@@ -151,14 +154,29 @@ def _summed_axis(view: View) -> Iterator[Suspect]:
             what = f"the softmax runs over {shown}, not over {view.contract.key_axis}"
             told = told_axis(site.weights)
             # Inside a layer of the library nobody told the axis: the layer got it transposed.
-            rule = "RG106" if site.fused and names == ["batch"] else "RG301"
+            swapped = site.fused and names == ["batch"]
             yield from view.blame(
-                told, "axis", what, kind="softmax-axis", explains=WEIGHED, rule=rule
+                told,
+                "axis",
+                what,
+                kind="softmax-axis",
+                explains=WEIGHED,
+                rule="RG106" if swapped else "RG301",
             )
         summed = _contracted(site)
         if summed is None or wrong or rank < 2:
             continue
-        if summed not in _tuple(axis, rank) and site.contraction is not None:
+        if summed not in _tuple(axis, rank) and _over_queries(site, view):
+            what = f"the softmax runs over the axis of queries ({' and '.join(names)})"
+            yield from view.blame(
+                told_axis(site.weights),
+                "axis",
+                what,
+                kind="softmax-axis",
+                explains=WEIGHED,
+                rule="RG301",
+            )
+        elif summed not in _tuple(axis, rank) and site.contraction is not None:
             maker = site.post_ops[-1] if site.post_ops else site.contraction
             maker = maker if maker.line == site.contraction.line else site.contraction
             other = site.weights.axes[summed]
@@ -169,6 +187,23 @@ def _summed_axis(view: View) -> Iterator[Suspect]:
             yield from view.blame(
                 maker, "here", what, kind="summed-axis", explains=WEIGHED, rule="RG102"
             )
+
+
+def _over_queries(site: Site, view: View) -> bool:
+    """Whether the softmax, and not the sum over values, took the wrong axis."""
+    for relation in ("weights-sum-to-one", "softmax-over-keys"):
+        if relation in view.states:
+            return view.states[relation] == "fails"
+    written = str(site.product.arguments.get("written", "")) if site.product else ""
+    left, _, right = written.partition("->")
+    operands = left.split(",")
+    if len(operands) != 2 or len(right) != len(site.weights.shape):
+        return False
+    turned = bool(_KEY.search(site.query.name if site.query else ""))
+    queries = operands[1] if turned else operands[0]
+    keys = operands[0] if turned else operands[1]
+    over = [right[i] for i in _tuple(site.axis, len(right))]
+    return all(c in queries and c not in keys for c in over)
 
 
 def _tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
@@ -322,7 +357,9 @@ def _stretched(view: View) -> Iterator[Suspect]:
             continue
         if not any(s.startswith("input:") for s in node.sources):
             continue  # a table of pairs of positions
-        double = next((a for a in node.axes if a not in ("1", "?") and node.axes.count(a) > 1), "")
+        double = next(
+            (a for a in node.axes if a not in ("1", "?") and node.axes.count(a) > 1), ""
+        )
         if double and all(n.axes.count(double) < 2 for n in node.inputs):
             shown = " and ".join(f"({', '.join(n.axes)})" for n in node.inputs[:2])
             what = f"{shown} stretch each other: {double} stands twice in the result"
@@ -360,6 +397,69 @@ def _narrowed(view: View) -> Iterator[Suspect]:
             yield from view.blame(
                 site.weights, "here", what, kind="narrow", explains=NARROW, rule="RG603"
             )
+
+
+def _idle(view: View) -> Iterator[Suspect]:
+    """A squeeze of an axis that is not 1, an order of axes that is the old one."""
+    for node in view.trace.nodes:
+        if not node.inputs or node.inputs[0].shape != node.shape or node.span is None:
+            continue
+        before, dim = node.inputs[0], node.arguments.get("dim")
+        if node.op == "squeeze" and isinstance(dim, int) and before.shape:
+            axis = before.axes[dim % len(before.shape)]
+            what = f"the axis {axis} is not 1, so that squeezing it does nothing"
+        elif node.op == "permute" and _is_order(node.arguments.get("dims")):
+            what = "these axes are in this order already"
+        elif node.op == "transpose" and len(before.shape) > 1 and _same_two(node):
+            what = "an axis is swapped with itself"
+        else:
+            continue
+        yield from view.blame(node, "axis", what, kind="idle", explains=MIXED | {"RG104"})
+
+
+def _is_order(dims: object) -> bool:
+    return isinstance(dims, tuple) and list(dims) == list(range(len(dims)))
+
+
+def _same_two(node: Node) -> bool:
+    dims = [node.arguments.get(k) for k in ("dim0", "dim1")]
+    rank = len(node.shape)
+    return (
+        all(isinstance(d, int) for d in dims)
+        and len({d % rank for d in dims if isinstance(d, int)}) == 1
+    )
+
+
+def _logged(view: View) -> Iterator[Suspect]:
+    """Weights that are logarithms, where the contract wants weights."""
+    if any(r.role == "log_weights" for r in view.contract.returns):
+        return
+    for site in view.trace.sites:
+        logs = [
+            n for n in view.trace.nodes if n.op == "log_softmax" and site.scores in n.inputs
+        ]
+        for node in logs:
+            if not any(u.op in ("exp", "gather", "nll_loss") for u in node.uses):
+                what = "log_softmax gives logarithms of weights, no weights"
+                yield from view.blame(
+                    node, "here", what, kind="logged", explains=WEIGHED | {"RG602", "RG601"}
+                )
+
+
+def _inverse(view: View) -> Iterator[Suspect]:
+    """Scores in a denominator."""
+    for site in view.trace.sites:
+        path = site.pre_ops
+        for before, node in itertools.pairwise((site.product, *path)):
+            if node is None or node.op != "div" or before is None:
+                continue
+            one = len(node.inputs) == 1 and bool(node.arguments.get("turned"))
+            two = len(node.inputs) == 2 and node.inputs[1] is before
+            if (one or two) and before in node.inputs:
+                what = "a number is divided by the scores, not the scores by a number"
+                yield from view.blame(
+                    node, "here", what, kind="inverse", explains=WEIGHED | {"RG602", "RG601"}
+                )
 
 
 def _dropped(view: View) -> Iterator[Suspect]:

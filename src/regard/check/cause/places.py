@@ -17,9 +17,15 @@ def suspects(verdict: Verdict, view: View) -> list[Suspect]:
     found: list[Suspect] = []
     if verdict.relation in ("runs", "loads"):
         found += crash.crash(verdict, view)
+    elif verdict.relation == "heads-declared":
+        found += _safely(flow.split, verdict, view)
+        found += view.fallback(verdict)
     else:
         odd = [s for s in oddities(view) if verdict.rule in s.explains]
         found += [s for s in odd if s.kind != "unused"]
+        found += _stage(view)
+        if verdict.relation == "weights-recomputed" and verdict.rule in ("RG401", "RG304"):
+            found += _safely(scores.recomputed, verdict, view)
         for finder in _FINDERS.get(verdict.rule, ()):
             found += _safely(finder, verdict, view)
         found += [Suspect(view.text.whole(line)) for line in verdict.lines if line]
@@ -30,6 +36,16 @@ def suspects(verdict: Verdict, view: View) -> list[Suspect]:
     for one in found:
         seen.setdefault(one.span.line, one)
     return list(seen.values())
+
+
+def _stage(view: View) -> list[Suspect]:
+    """Where the weights are right and the context is not, the sum over values is to blame."""
+    states = view.states
+    right = states.get("weights-recomputed") == "holds"
+    if right and states.get("context-recomputed") == "fails" and view.site is not None:
+        steps = view.site.post_ops
+        return [s for n in (*steps, view.site.contraction) for s in view.blame(n)][-1:]
+    return []
 
 
 def _safely(finder: Finder, verdict: Verdict, view: View) -> list[Suspect]:

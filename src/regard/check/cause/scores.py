@@ -1,5 +1,6 @@
 """Where a score goes wrong: softmax, scale, form, step, layer, positions."""
 
+import ast
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,17 +11,32 @@ from regard.check.relations.base import Verdict
 from regard.check.trace.records import Node, Site
 from regard.check.trace.weighing import told_axis
 
-__all__ = ["attentional", "layer", "positions", "query", "scale", "softmax", "step"]
+__all__ = [
+    "attentional",
+    "layer",
+    "positions",
+    "query",
+    "recomputed",
+    "scale",
+    "softmax",
+    "step",
+]
 
 _RECURRENT = ("gru", "lstm", "rnn")
+_VIEWS = frozenset(
+    {"getitem", "squeeze", "unsqueeze", "view", "reshape", "transpose", "permute", "T", "mT"}
+    | {"stack", "cat", "flatten", "unflatten", "identity", "contiguous", "to"}
+)
 _POSITIONAL = frozenset({"arange", "cos", "sin", "outer", "linspace", "cumsum"})
 
 
 def softmax(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of weights that are no distribution over the keys."""
-    del verdict
     found: list[Suspect] = []
     sites = view.trace.sites
+    if verdict.relation == "exponent-rises":
+        exponents = [n for n in view.trace.nodes if n.op == "exp" and n.index in view.live]
+        found += [s for n in exponents for s in view.blame(n, "operand")]
     for later in sites:
         for earlier in sites:
             if earlier is not later and earlier.weights.index in view.trace.above(later.scores):
@@ -30,13 +46,75 @@ def softmax(verdict: Verdict, view: View) -> list[Suspect]:
                     found += view.blame(later.weights, "here", what, rule="RG302", kind="twice")
     found += late(view)
     output = view.output(view.contract.weights or "")
-    for site in sites:
+    if output is None and not sites:
+        found += _unweighed(view)
+    elif output is not None and not (sites and _from_site(output, view)):
+        found += _other_weights(output, view)
+    found += _twice_or_changed(output, view)
+    return found
+
+
+def _twice_or_changed(output: Node | None, view: View) -> list[Suspect]:
+    """Each softmax, and what changes its weights on the way to the result."""
+    found: list[Suspect] = []
+    for site in view.trace.sites:
         if output is not None and output is not site.weights:
             changed = [n for n in _chain(output, site.weights) if _unlike(n, site)]
             for node in changed[-1:]:
                 found += view.blame(node, "here", "the weights are changed after the softmax")
         found += view.blame(told_axis(site.weights), "axis")
     return found
+
+
+def _other_weights(output: Node, view: View) -> Iterator[Suspect]:
+    """Weights are returned that come from no softmax: where they got their value."""
+    entry, sites = view.case.loaded.entry, view.trace.sites
+    index = view.contract.out_names.index(view.contract.weights or "")
+    span = view.text.returned_as(entry, index)
+    maker = _maker(output)
+    others = [u for u in output.uses if u.index in view.live]
+    back = view.text.last_return(entry)
+    if sites and others and back is not None:
+        said = "another tensor is returned"
+        yield Suspect(view.text.whole(back.lineno), output, said)
+    if not sites and maker.op in ("div", "mul"):
+        yield from view.blame(maker)
+    if span is not None and not sites and span.line != maker.line:
+        yield Suspect(span, output, "what is returned as weights is no softmax")
+    yield from view.blame(maker)
+
+
+def _maker(node: Node) -> Node:
+    """What made the numbers of a result, through views; the last of them that has a name."""
+    while node.inputs and node.op in _VIEWS:
+        before = max(node.inputs, key=lambda n: n.index)
+        if node.name and node.op not in ("stack", "cat") and not before.name:
+            break
+        node = before
+    return node
+
+
+def _from_site(output: Node, view: View) -> bool:
+    above = view.trace.above(output)
+    return any(s.weights.index in above for s in view.trace.sites)
+
+
+def _unweighed(view: View) -> Iterator[Suspect]:
+    """No softmax anywhere and no weights returned: what is summed with the values instead."""
+    products = [
+        n
+        for n in view.trace.nodes
+        if n.index in view.live and n.arguments.get("written") and n.op != "linear"
+    ]
+    for node in products[-1:]:
+        for operand in node.inputs:
+            if operand.name and set(operand.axes) & view.key_names and operand.span:
+                span = view.text.assigned(operand.name, node.line)
+                if span is not None:
+                    yield Suspect(
+                        span, operand, f"`{operand.name}` is no softmax of the scores"
+                    )
+        yield from view.blame(node)
 
 
 def scale(verdict: Verdict, view: View) -> list[Suspect]:
@@ -47,6 +125,7 @@ def scale(verdict: Verdict, view: View) -> list[Suspect]:
         steps = [n for n in site.pre_ops if n.op in ("mul", "div") and _by_number(n)]
         for operand in site.product.inputs[:2] if site.product is not None else ():
             steps += [n for n in _up(operand) if n.op in ("mul", "div") and _by_number(n)]
+        found += _wrong_number(site, steps, view)
         for node in steps:
             found += view.blame(node, "here", _factor(site))
         # A factor after the softmax belongs before it.
@@ -56,6 +135,26 @@ def scale(verdict: Verdict, view: View) -> list[Suspect]:
         found += view.blame(site.product, "here", _factor(site))
         found += view.blame(site.weights)
     return found
+
+
+def _wrong_number(site: Site, steps: list[Node], view: View) -> Iterator[Suspect]:
+    """A scale of the right form and of the wrong size: where that number is read or kept."""
+    if not site.slope or site.slope <= 0:
+        return
+    feature = site.query.shape[-1] if site.query is not None and site.query.shape else 0
+    for node, axis, line in view.reads():
+        size = node.shape[axis]
+        if size not in (1, feature) and abs(site.slope * size**0.5 - 1.0) < 1e-2:
+            what = f"the scale is taken from the axis {node.axes[axis]}"
+            yield Suspect(view.text.whole(line), node, what)
+    if feature and abs(site.slope / feature**0.5 - 1.0) < 1e-2:
+        return  # divided for multiplied: that is done where the scores are scaled
+    for node in steps:
+        for number in view.text.numbers_at(node.span) if node.span else ():
+            if isinstance(number, ast.Attribute) and getattr(number.value, "id", "") == "self":
+                built = view.text.constructor(number.attr)
+                if built is not None:
+                    yield Suspect(built, node, _factor(site))
 
 
 def query(verdict: Verdict, view: View) -> list[Suspect]:
@@ -87,6 +186,18 @@ def layer(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of a wrong part of an argument: its first reader."""
     node = view.trace.inputs.get(verdict.about)
     found: list[Suspect] = []
+    source = f"input:{verdict.about}"
+    above = view.trace.above(*(s.scores for s in view.trace.sites))
+    picks = [
+        n
+        for n in view.trace.nodes
+        if n.index in above
+        and source in n.sources
+        and n.op in ("getitem", "select")
+        and _picks(n)
+    ]
+    for pick in picks[-1:]:
+        found += view.blame(pick, "here", f"this is the part of `{verdict.about}` that is read")
     for use in sorted(node.uses, key=lambda n: n.index) if node is not None else ():
         found += view.blame(use, "here", f"this is all that is read of `{verdict.about}`")
     return found
@@ -97,11 +208,8 @@ def positions(verdict: Verdict, view: View) -> list[Suspect]:
     del verdict
     found: list[Suspect] = []
     for site in view.trace.sites:
-        for node in site.pre_ops:
-            if node.op in ("add", "sub"):
-                for bias in node.inputs:
-                    if not bias.sources and bias.span is not None:
-                        found += _bias(bias, view)
+        for node in (n for n in site.pre_ops if n.op in ("add", "sub")):
+            found += _added(node, view)
     made = [n for n in view.trace.nodes if n.span and not n.sources and n.index in view.live]
     for node in made:
         span = view.text.blame(node, "axis")
@@ -118,21 +226,54 @@ def positions(verdict: Verdict, view: View) -> list[Suspect]:
     return found
 
 
+def _added(node: Node, view: View) -> Iterator[Suspect]:
+    """A step that adds a position bias to the scores, and the making of the bias."""
+    for bias in node.inputs:
+        for buffer in (b for b in _up_all(bias) if b.op == "buffer"):
+            spans = view.text.buffer(buffer.name.removeprefix("self."))
+            yield from (Suspect(s, buffer) for s in (*spans[1:], *spans[:1]))
+        if bias.sources or bias.span is None:
+            continue
+        if node.op == "sub" and bias is node.inputs[1] and _falls(bias):
+            yield from view.blame(node, "here", "the bias is taken off, not added")
+        yield from _bias(bias, view)
+
+
 def _bias(bias: Node, view: View) -> Iterator[Suspect]:
     """A bias on distance: its slopes if it falls with distance, else its making."""
     above = sorted((n for n in _up_all(bias) if n.span), key=lambda n: n.index)
     slopes = [n for n in above if n.axes in (("heads",), ("kv_heads",))]
-    if slopes and _falls_with_distance(bias):
+    if slopes and _falls(bias):
         yield from view.blame(slopes[-1], "here", "the slopes of the heads are made here")
     products = [n for n in above if n.op == "mul" and len(n.inputs) == 2]
     for node in (*products[-1:], bias):
         yield from view.blame(node)
 
 
+def recomputed(verdict: Verdict, view: View) -> list[Suspect]:
+    """Suspects of weights that differ from the declared score's and break nothing else."""
+    del verdict
+    found: list[Suspect] = []
+    for site in view.trace.sites:
+        steps = [n for n in site.pre_ops if n.op in ("add", "sub", "mul", "div")]
+        for node in (*steps, site.product, site.weights):
+            found += view.blame(node)
+    return found
+
+
 def attentional(verdict: Verdict, view: View) -> list[Suspect]:
     """Suspects of a result that is made of the right parts in another way."""
     output = view.output(verdict.about)
-    return view.blame(output) if output is not None else []
+    return view.blame(_maker(output)) if output is not None else []
+
+
+def _picks(node: Node) -> bool:
+    """Whether an index takes one element of the first axis."""
+    if node.op == "select":
+        return True
+    index = node.arguments.get("index")
+    first = index[0] if isinstance(index, tuple) and index else index
+    return isinstance(first, int | slice) and len(node.inputs) == 1
 
 
 def _factor(site: Site) -> str:
@@ -214,7 +355,7 @@ def _state_name(node: Node) -> str:
     return next((i.name for i in node.inputs if _is_state(i) and i.name), "another state")
 
 
-def _falls_with_distance(bias: Node) -> bool:
+def _falls(bias: Node) -> bool:
     """Whether a position bias is lower for keys farther back: then only its slopes can err."""
     value = bias.value
     if value.ndim < 2 or value.shape[-1] < 2 or value.shape[-2] < 2:

@@ -87,6 +87,10 @@ class Text:
         """
         span = node.span or Span(1)
         depth = len(node.lines) - 1
+        if aspect == "axis":
+            built = self.layer_at(span)
+            if built is not None:
+                return built
         while aspect != "here" and depth > 0:
             function = self.function_at(span.line)
             if function is None or not self._passed_on(node, span, function, aspect):
@@ -106,6 +110,80 @@ class Text:
                 value = self._value_of(target, first, node.value)
                 if value is not None:
                     return self.span_of(self._inside(value, rest))
+        return None
+
+    def layer_at(self, span: Span) -> Span | None:
+        """Construction of the layer that is called at a span; None where none is."""
+        here = self.at(span)
+        called = here.func if isinstance(here, ast.Call) else None
+        if isinstance(called, ast.Attribute) and getattr(called.value, "id", "") == "self":
+            return self.constructor(called.attr)
+        return None
+
+    def assigned(self, name: str, before: int) -> Span | None:
+        """The last assignment to a name at or above a line, in the same function."""
+        function = self.function_at(before)
+        hits = [
+            n
+            for n in ast.walk(function or self.tree)
+            if isinstance(n, ast.Assign)
+            and n.lineno <= before
+            and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+        ]
+        last = max(hits, key=lambda n: n.lineno, default=None)
+        return self.span_of(last) if last is not None else None
+
+    def buffer(self, name: str) -> list[Span]:
+        """Where a buffer is registered, and where what goes into it is made."""
+        found = []
+        for call in self.calls("register_buffer"):
+            given = call.args[0] if call.args else None
+            if isinstance(given, ast.Constant) and given.value == name:
+                found.append(self.span_of(call))
+                for part in ast.walk(call):
+                    if isinstance(part, ast.Name) and part.id != "self":
+                        made = self.assigned(part.id, call.lineno)
+                        found += [made] if made is not None else []
+        return found
+
+    def numbers_at(self, span: Span) -> list[ast.expr]:
+        """Names and attributes of the scale in a product or quotient, right side first."""
+        here = self.at(span)
+        if not isinstance(here, ast.BinOp):
+            return []
+        return [n for n in (here.right, here.left) if isinstance(n, ast.Name | ast.Attribute)]
+
+    def unmentioned(self, entry: str, name: str) -> list[Span]:
+        """For a parameter that no expression reads: statements that read a sibling twice."""
+        function = self.target(entry)
+        if function is None:
+            return []
+        names = {a.arg for a in function.args.args} - {"self"}
+        loads = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in names]
+        if name in loads:
+            return []
+        found = []
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign | ast.Return | ast.AugAssign):
+                used = [
+                    n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names
+                ]
+                if any(used.count(n) > 1 for n in used):
+                    found.append(self.span_of(node))
+        return found
+
+    def returned_as(self, entry: str, index: int) -> Span | None:
+        """Where the variable that is returned at a place got its value."""
+        back = self.last_return(entry)
+        if back is None or back.value is None:
+            return None
+        parts = back.value.elts if isinstance(back.value, ast.Tuple) else [back.value]
+        part = parts[index] if index < len(parts) else None
+        if isinstance(part, ast.Call) and part.args and isinstance(part.args[0], ast.Name):
+            lists = [c for c in self.calls("append") if _owner_of(c) == part.args[0].id]
+            part = lists[-1].args[0] if lists and lists[-1].args else part
+        if isinstance(part, ast.Name):
+            return self.assigned(part.id, back.lineno)
         return None
 
     def shape_axes(self, line: int) -> list[int]:
@@ -232,6 +310,11 @@ class Text:
             if part.isdigit() and isinstance(value, ast.Call) and int(part) < len(value.args):
                 value = value.args[int(part)]
         return value
+
+
+def _owner_of(call: ast.Call) -> str:
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return owner.id if isinstance(owner, ast.Name) else ""
 
 
 def _is_value(node: ast.expr) -> bool:

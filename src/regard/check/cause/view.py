@@ -34,6 +34,7 @@ class View:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.contract: Contract = case.contract
+        self.states: dict[str, str] = {}  # relation -> holds or fails
         self.text = Text(case.loaded.source)
 
     @property
@@ -68,7 +69,10 @@ class View:
     def key_names(self) -> set[str]:
         """Names of the axis of keys, and of its parts."""
         token = self.contract.key_axis
-        return {token, *names_in(token)} if token else set()
+        if not token:
+            return set()
+        # A part of a product is keys (height of height*width), a part of a sum is not.
+        return {token} if "+" in token else {token, *names_in(token)}
 
     @property
     def site(self) -> Site | None:
