@@ -60,9 +60,11 @@ def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Softmax over the last axis among allowed keys; rows without any are zero."""
     hidden = np.where(allowed, scores, -np.inf)
     top = hidden.max(axis=-1, keepdims=True)
-    e = np.where(np.isfinite(hidden), np.exp(hidden - np.where(np.isfinite(top), top, 0.0)), 0.0)
+    e = np.where(
+        np.isfinite(hidden), np.exp(hidden - np.where(np.isfinite(top), top, 0.0)), 0.0
+    )
     total = e.sum(axis=-1, keepdims=True)
-    return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+    return np.asarray(np.divide(e, total, out=np.zeros_like(e), where=total > 0))
 
 
 def alibi_slopes(heads: int) -> list[np.ndarray]:
@@ -77,7 +79,7 @@ def alibi_slopes(heads: int) -> list[np.ndarray]:
 
 
 def allowed_here(here: Layout, reading: Reading) -> np.ndarray | None:
-    """Who may attend to whom at this site: (batch, query, key), or None if it has other axes."""
+    """Who may attend to whom here, (batch, query, key); None if the site has other axes."""
     b, _, q, k = reading.weights.shape
     allowed = here.allowed()
     if k != here.n_keys or b not in (1, here.batch):

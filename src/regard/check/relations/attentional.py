@@ -8,20 +8,19 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import layout
-from regard.check.relations.reading import Reading, merged, readings
+from regard.check.relations.reading import VIEWS, Reading, merged, readings
 from regard.check.subject import Crash
 
 __all__ = ["bounded", "joined"]
 
-_VIEWS = frozenset(
-    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
-    | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "dropout"}
-)
+_VIEWS = VIEWS | {"dropout"}
 _BENDS = frozenset({"tanh", "sigmoid", "relu", "gelu", "silu", "softplus", "elu", "leaky_relu"})
 _CELLS = frozenset({"gru_cell", "lstm_cell", "rnn_tanh_cell", "gru", "lstm", "rnn_tanh"})
 
 
-@relation("attentional-state-bounded", "tanh(W_c [context; state]) lies within -1 and 1", cost=1)
+@relation(
+    "attentional-state-bounded", "tanh(W_c [context; state]) lies within -1 and 1", cost=1
+)
 def bounded(bench: Bench) -> Verdict | None:
     """Scale the inputs up: a tanh stays within one."""
     names = [r.name for r in bench.contract.returns if r.role == "attentional"]
@@ -50,8 +49,9 @@ def bounded(bench: Bench) -> Verdict | None:
     return holds()
 
 
-@relation("attentional-state-joined", "the context comes first, then the state", strict=True,
-          cost=1)
+@relation(
+    "attentional-state-joined", "the context comes first, then the state", strict=True, cost=1
+)
 def joined(bench: Bench) -> Verdict | None:
     """Read the two parts that the last projection joins."""
     names = [r.name for r in bench.contract.returns if r.role == "attentional"]
@@ -62,18 +62,21 @@ def joined(bench: Bench) -> Verdict | None:
     for name in names:
         node = dict(zip(bench.out.names, trace.outputs, strict=False)).get(name)
         for step, (parts, tanh) in enumerate(_parts(node)):
-            if not tanh:
-                return fails("RG504", f"`{name}` is no tanh", about=name)
-            if len(parts) != 2:
-                return fails("RG504", f"`{name}` joins {len(parts)} parts", about=name)
-            if not any(_is_context(parts[0], r) for r in sites):
-                return fails("RG504", f"`{name}` does not start with the context", about=name)
-            weights = {r.site.weights.index for r in sites}
-            if any(trace.above(parts[1]) & {w} for w in weights) and len(sites) == 1:
-                return fails("RG504", f"`{name}` holds no state beside the context", about=name)
             own = sites[step : step + 1] if step < len(sites) else sites
-            if len(sites) > 1 and not _is_query(parts[1], own):
-                return fails("RG504", f"`{name}` joins another state than the query", about=name)
+            weights = {r.site.weights.index for r in sites}
+            wrong = ""
+            if not tanh:
+                wrong = "is no tanh"
+            elif len(parts) != 2:
+                wrong = f"joins {len(parts)} parts"
+            elif not any(_is_context(parts[0], r) for r in sites):
+                wrong = "does not start with the context"
+            elif len(sites) == 1 and trace.above(parts[1]) & weights:
+                wrong = "holds no state beside the context"
+            elif len(sites) > 1 and not _is_query(parts[1], own):
+                wrong = "joins another state than the query"
+            if wrong:
+                return fails("RG504", f"`{name}` {wrong}", about=name)
     return holds()
 
 
@@ -111,7 +114,9 @@ def _is_context(node: Any, reading: Reading) -> bool:
         return False
     whole = merged(reading.context)
     value = node.value
-    return bool(value.size == whole.size and near(np.sort(value, None), np.sort(whole, None), 1e-4))
+    return bool(
+        value.size == whole.size and near(np.sort(value, None), np.sort(whole, None), 1e-4)
+    )
 
 
 def _is_query(node: Any, sites: list[Reading]) -> bool:
@@ -119,7 +124,7 @@ def _is_query(node: Any, sites: list[Reading]) -> bool:
     wanted = _back(node)
     for reading in sites:
         site = reading.site
-        stack, seen = [site.scores], set()
+        stack, seen = [site.scores], set[int]()
         while stack:
             one = stack.pop()
             if one.index == wanted.index:

@@ -151,7 +151,7 @@ class Bench:
 
     @functools.cached_property
     def instance(self) -> Instance:
-        """The target at these sizes; a bench that differs in lengths only shares its parent's."""
+        """The target at these sizes; that of the parent where only lengths differ."""
         if self._parent is not None:
             return self._parent.instance
         return Instance(self.case.loaded, self._steady, self.sizes)

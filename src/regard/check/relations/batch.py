@@ -49,7 +49,9 @@ def apart(bench: Bench) -> Verdict | None:
     if not here.has_batch:
         return None
     for b in (0, here.batch - 1):
-        changes = {n: here.noised(n, batch=b) for n in here.content if here.inputs[n].at("batch")}
+        changes = {
+            n: here.noised(n, batch=b) for n in here.content if here.inputs[n].at("batch")
+        }
         out = bench.ok(**changes)
         if not changes or out is None:
             return None

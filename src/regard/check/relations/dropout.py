@@ -4,13 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.reading import used_weights
 from regard.check.subject import Crash, Instance, Outcome
 
 __all__ = ["drops_in_training", "on_weights"]
 
 
-@relation("dropout-on-weights", "in training, weights are 0 or w / (1 - p)", everywhere=False, cost=3)
+@relation(
+    "dropout-on-weights", "in training, weights are 0 or w / (1 - p)", everywhere=False, cost=3
+)
 def on_weights(bench: Bench) -> Verdict | None:
     """Record a run in training mode and see what is dropped."""
     if not _rates(bench):
@@ -40,11 +44,43 @@ def on_weights(bench: Bench) -> Verdict | None:
                 lines=(dropped.line,),
                 hidden="evaluation is right; only training differs",
             )
+        verdict = _rescaled(site)
+        if verdict is not None:
+            return verdict
     return holds() if trace.sites else None
 
 
-@relation("drops-in-training", "with a dropout rate, training is random", strict=True,
-          everywhere=False, cost=2)
+def _rescaled(site: Any) -> Verdict | None:
+    """What dropout leaves must make up for what it takes."""
+    before, after = site.weights.value, used_weights(site).value
+    if before.shape != after.shape or np.array_equal(before, after):
+        return None
+    fine = before > 1e-6
+    ratio = after[fine] / before[fine]
+    left = ratio[np.abs(ratio) > 1e-6]
+    if left.size in (0, ratio.size) or left.max() - left.min() > 1e-3 * left.max():
+        return None  # a late mask or a renormalisation, no dropout
+    share = left.size / ratio.size
+    if abs(float(left.mean()) * share - 1.0) < 0.3:
+        return None
+    return fails(
+        "RG303",
+        f"dropout leaves {share:.0%} of the weights and scales them by {left.mean():.2f}",
+        level="warning",
+        about=site.weights.name,
+        measured=(Measurement("factor", f"{left.mean():.3f}", f"must be {1 / share:.2f}"),),
+        lines=(used_weights(site).line,),
+        hidden="evaluation is right; training sees smaller contexts",
+    )
+
+
+@relation(
+    "drops-in-training",
+    "with a dropout rate, training is random",
+    strict=True,
+    everywhere=False,
+    cost=2,
+)
 def drops_in_training(bench: Bench) -> Verdict | None:
     """Run twice in training mode with other random numbers."""
     if not any(p > 0 for p in _rates(bench)):

@@ -6,7 +6,8 @@ import numpy as np
 
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
-from regard.check.relations.layout import Answer, Layout, layout
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.many import Answer, answers
 from regard.check.subject import Crash
 
 __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weights_need_query"]
@@ -22,7 +23,7 @@ def inputs_matter(bench: Bench) -> Verdict | None:
     given = [p for p in pieces if p not in learned]
     for group in (given, learned):
         variants = [{n: here.noised(n, **where)} for n, where, _ in group]
-        for (name, _, what), answer in zip(group, here.answers(variants), strict=True):
+        for (name, _, what), answer in zip(group, answers(here, variants), strict=True):
             # What is given for the sake of a context must reach it, not the weights alone.
             if answer is None or moved(here, answer, contexts=name in here.content):
                 continue
@@ -187,7 +188,9 @@ def _entries_matter(bench: Bench, here: Layout) -> Verdict | None:
 def _pieces(here: Layout, name: str) -> list[tuple[dict[str, Any], str]]:
     """The parts of an argument that each must matter: all of it, and halves of its features."""
     pieces: list[tuple[dict[str, Any], str]] = [({}, f"argument `{name}`")]
-    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.probe.is_parameter(name):
+    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.probe.is_parameter(
+        name
+    ):
         return pieces
     axes = here.inputs[name]
     layered = set(axes.names) & {"layers", "dirs"}

@@ -9,7 +9,9 @@ from regard.check.subject import Crash
 __all__ = ["added", "groups", "joined_in_order"]
 
 
-@relation("joined-in-order", "parts are joined in the order of the arguments", strict=True, cost=1)
+@relation(
+    "joined-in-order", "parts are joined in the order of the arguments", strict=True, cost=1
+)
 def joined_in_order(bench: Bench) -> Verdict | None:
     """Compare the parts of each concatenation with the order of the arguments."""
     trace = bench.trace
@@ -49,16 +51,20 @@ def added(bench: Bench) -> Verdict | None:
     weights = {s.weights.index for s in trace.sites}
     live = trace.live()
     for node in trace.nodes:
-        if node.op not in ("sub", "mul", "div") or len(node.inputs) != 2 or node.index not in live:
+        if (
+            node.op not in ("sub", "mul", "div")
+            or len(node.inputs) != 2
+            or node.index not in live
+        ):
             continue
         if any(n.op in ("const", "buffer") for n in node.inputs):
             continue
         one, two = node.inputs
         above = [bool(trace.above(n) & weights) for n in node.inputs]
         is_plain = [_is_argument(n) for n in node.inputs]
-        if (above[0] and is_plain[1] and not above[1]) or (above[1] and is_plain[0]):
-            if one.shape == two.shape and not _is_weighing(trace, node):
-                return fails("RG504", "an argument and its context are not added")
+        meets = (above[0] and is_plain[1] and not above[1]) or (above[1] and is_plain[0])
+        if meets and one.shape == two.shape and not _is_weighing(trace, node):
+            return fails("RG504", "an argument and its context are not added")
         if bench.contract.positions == "absolute" and not any(above):
             tables = [{s for s in n.sources if s.startswith("param:")} for n in node.inputs]
             if tables[0] and tables[1] and not tables[0] & tables[1]:
@@ -66,8 +72,13 @@ def added(bench: Bench) -> Verdict | None:
     return holds()
 
 
-@relation("groups-of-heads", "neighbouring query heads share a key head, at any ratio",
-          strict=True, cost=3, everywhere=False)
+@relation(
+    "groups-of-heads",
+    "neighbouring query heads share a key head, at any ratio",
+    strict=True,
+    cost=3,
+    everywhere=False,
+)
 def groups(bench: Bench) -> Verdict | None:
     """Where the number of groups is that of key heads, ask again with three a group."""
     c = bench.contract
@@ -90,7 +101,7 @@ def groups(bench: Bench) -> Verdict | None:
 def _is_argument(node: Any) -> bool:
     for _ in range(12):
         if node.op == "input":
-            return node.dtype.startswith(("float", "bfloat"))
+            return bool(node.dtype.startswith(("float", "bfloat")))
         if node.op not in ("view", "reshape", "transpose", "permute", "to", "contiguous"):
             return False
         node = node.inputs[0]

@@ -5,12 +5,15 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.influence import moved
-from regard.check.relations.layout import Answer, layout
+from regard.check.relations.layout import layout
+from regard.check.relations.many import Answer
 
 __all__ = ["declared_layer"]
 
 
-@relation("declared-layer", "the query is the declared layer of the state, and no other", cost=1)
+@relation(
+    "declared-layer", "the query is the declared layer of the state, and no other", cost=1
+)
 def declared_layer(bench: Bench) -> Verdict | None:
     """Change one layer and direction after the other."""
     here = layout(bench)

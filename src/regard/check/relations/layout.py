@@ -17,7 +17,7 @@ from regard.check.probe import Probe
 from regard.check.relations.base import Bench
 from regard.check.subject import Outcome
 
-__all__ = ["Answer", "Axes", "Layout", "keep_of", "layout"]
+__all__ = ["Axes", "Layout", "keep_of", "layout"]
 
 _QUERY = re.compile(r"(^|_)(q|qs|quer(y|ies)|latents?|targets?|tgt)(_|$)", re.IGNORECASE)
 _KEY = re.compile(r"(^|_)(k|ks|keys?)(_|$)", re.IGNORECASE)
@@ -52,7 +52,7 @@ def keep_of(kind: str, value: Any, total: int = 0) -> np.ndarray:
     if kind.startswith("drop"):
         return ~array.astype(bool)
     if kind == "zero_padded":
-        return np.any(array != 0, axis=-1)
+        return np.asarray(np.any(array != 0, axis=-1))
     return array != 0 if kind == "token_ids_pad0" else array > -1e3
 
 
@@ -63,7 +63,9 @@ class Layout:
         self.bench, self.contract, self.sizes = bench, bench.contract, bench.sizes
         self.inputs = {n: self._open(a.split()) for n, a in self.contract.inputs.items()}
         self.outputs = {r.name: self._open(r.axes.split()) for r in self.contract.returns}
-        every = {n for axes in (*self.inputs.values(), *self.outputs.values()) for n in axes.names}
+        every = {
+            n for axes in (*self.inputs.values(), *self.outputs.values()) for n in axes.names
+        }
         self.has_batch = "batch" in every
         self.batch = self.sizes["batch"] if self.has_batch else 1
         self.joined = ""  # set where keys come in two arguments, cached and new
@@ -266,22 +268,19 @@ class Layout:
         (zero rows, token 0) stays padding.
         """
         value = self.probe.args[name]
-        kind = self.contract.kinds.get(name, "")
         if isinstance(value, tuple):
-            axes = self.inputs[name]
-            return tuple(self._mixed(name, v, axes, kind, salt, scale, where) for v in value)
-        return self._mixed(name, value, self.inputs[name], kind, salt, scale, where)
+            return tuple(self._mixed(name, v, salt, scale, where) for v in value)
+        return self._mixed(name, value, salt, scale, where)
 
     def _mixed(
         self,
         name: str,
         value: np.ndarray,
-        axes: Axes,
-        kind: str,
         salt: int,
         scale: float,
         where: dict[str, Any],
     ) -> np.ndarray:
+        axes, kind = self.inputs[name], self.contract.kinds.get(name, "")
         fresh = value.copy()
         if kind.startswith(("token_ids", "indices")):
             vocab = self.sizes[kind[8:]] if kind.startswith("indices:") else self.sizes["vocab"]
@@ -320,66 +319,13 @@ class Layout:
                 if is_past and j < cached:
                     changes[name] = self.noised(name, salt, scale, T_mem=j)
                 elif not is_past and j >= cached:
-                    changes[name] = self.noised(name, salt, scale, **{self.queries[0]: j - cached})
+                    changes[name] = self.noised(
+                        name, salt, scale, **{self.queries[0]: j - cached}
+                    )
             return changes
         index = np.unravel_index(j, [self.sizes.value(n) for n in self.keys])
         where = {n: int(i) for n, i in zip(self.keys, index, strict=True)}
         return {n: self.noised(n, salt, scale, **where) for n in self.key_parts()}
-
-    # -- many runs at once -----------------------------------------------------------
-
-    def answers(self, variants: list[dict[str, Any]]) -> list["Answer | None"]:
-        """Run every variant of the arguments; all in one batch where there is a batch axis.
-
-        Examples of one batch have nothing to do with each other; where that fails,
-        :mod:`regard.check.relations.batch` says so.
-        """
-        changed = {n for v in variants for n in v}
-        one_batch = (
-            self.has_batch
-            and "batch" not in self.contract.sizes
-            and "batch" not in " ".join(map(str, self.contract.init.values()))
-            and len(variants) > 2
-            and all(self.inputs[n].at("batch") for n in changed)
-            and all(isinstance(self.probe.args[n], np.ndarray) for n in changed)
-        )
-        if one_batch:
-            found = self._together(variants)
-            if found is not None:
-                return found
-        single = []
-        for changes in variants:
-            out = self.bench.ok(**changes)
-            single.append(None if out is None else Answer(self, out, slice(None)))
-        return single
-
-    def _together(self, variants: list[dict[str, Any]]) -> list["Answer | None"] | None:
-        many = len(variants)
-        wide = self.bench.case.bench(self.sizes.which, **self._other(batch=self.batch * many))
-        args: dict[str, Any] = {}
-        for name, value in self.probe.args.items():
-            axes = self.inputs[name]
-            at = axes.at("batch")
-            if not at or name in self.contract.values:
-                args[name] = value
-            elif isinstance(value, list):
-                args[name] = value * many
-            elif isinstance(value, tuple):
-                args[name] = tuple(_stack([v] * many, axes, at[0]) for v in value)
-            else:
-                args[name] = _stack([v.get(name, value) for v in variants], axes, at[0])
-        out = wide.instance.call(args)
-        if not isinstance(out, Outcome):
-            return None
-        there = layout(wide)
-        b = self.batch
-        return [Answer(there, out, slice(i * b, (i + 1) * b)) for i in range(many)]
-
-    def _other(self, **sizes: int) -> dict[str, int]:
-        """Sizes of this bench that are not of its set, and these."""
-        base = self.bench.case.bench(self.sizes.which).sizes
-        own = {n: self.sizes[n] for n in self.sizes if self.sizes[n] != base[n]}
-        return {**own, **sizes}
 
     # -- reading of tokens ------------------------------------------------------------
 
@@ -399,29 +345,6 @@ class Layout:
                 owner.append(i)
         shape = tuple(int(self.sizes.value(n)) for n in names)
         return Axes(tuple(names), shape, tuple(owner))
-
-
-class Answer:
-    """The results of one variant: a slice of the batch of a run."""
-
-    def __init__(self, where: Layout, outcome: Outcome, examples: slice) -> None:
-        self._where, self._outcome, self._examples = where, outcome, examples
-
-    def get(self, name: str) -> np.ndarray | None:
-        """A result as (batch, query, features), weights as (batch, heads, query, key)."""
-        if name == self._where.contract.weights:
-            found = self._where.alignment(self._outcome)
-        else:
-            found = self._where.context(self._outcome, name)
-        return None if found is None else found[self._examples]
-
-
-def _stack(parts: list[np.ndarray], axes: Axes, at: int) -> np.ndarray:
-    joined = np.concatenate([p.reshape(axes.shape) for p in parts], axis=at)
-    sizes = [1] * (max(axes.token) + 1)
-    for token, size in zip(axes.token, joined.shape, strict=True):
-        sizes[token] *= size
-    return joined.reshape(sizes)
 
 
 def layout(bench: Bench) -> Layout:

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
-from regard.check.relations.layout import layout
+from regard.check.relations.layout import Layout, layout
 from regard.check.relations.padding import _mask_of
 from regard.check.subject import Outcome
 
@@ -41,7 +41,9 @@ def half_precision(bench: Bench) -> Verdict | None:
     """Where half precision is declared, compare with a run in float32."""
     if bench.contract.dtype not in ("float16", "bfloat16"):
         return None
-    single = Case(bench.case.loaded, bench.contract.with_(dtype="float32"), seed=bench.case.seed)
+    single = Case(
+        bench.case.loaded, bench.contract.with_(dtype="float32"), seed=bench.case.seed
+    )
     out = single.bench(bench.sizes.which).base
     if not isinstance(out, Outcome):
         return None
@@ -72,16 +74,21 @@ def all_masked(bench: Bench) -> Verdict | None:
     for name in names:
         kind = bench.contract.kinds[name]
         keep = here.keep(name)
-        if kind in ("zero_padded", "token_ids_pad0") or keep.shape[1] > 1 or len(keep) < 2:
+        if kind in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
             continue
-        fresh = keep[:, 0].copy()
-        fresh[0] = False
-        out = bench.ok(**{name: _mask_of(here, name, fresh)})
+        if keep.shape[1] > 1:
+            emptied = _row_off(here, name)
+        else:
+            fresh = keep[:, 0].copy()
+            fresh[0] = False
+            emptied = _mask_of(here, name, fresh)
+        out = bench.ok(**{name: emptied})
         if out is None:
             continue
         bad = _not_finite(bench, out)
         weights = here.alignment(out)
-        heavy = weights is not None and not bad and np.abs(weights[0]).max() > 1e-6
+        row = slice(0, 1) if keep.shape[1] > 1 else slice(None)
+        heavy = weights is not None and not bad and np.abs(weights[0][:, row]).max() > 1e-6
         if declared == "zeros" and (bad or heavy):
             return fails(
                 "RG205",
@@ -104,6 +111,20 @@ def all_masked(bench: Bench) -> Verdict | None:
                 depends_on=("all_masked", f"kinds.{name}"),
             )
     return holds() if names else None
+
+
+def _row_off(here: Layout, name: str) -> np.ndarray:
+    """A (query, key) mask that allows the first query of the first example nothing."""
+    value, axes = here.probe.args[name].copy(), here.inputs[name]
+    key = axes.at(*here.keys)[-len(here.keys) :]
+    query = [i for i in axes.at(*here.queries) if i not in key][:1]
+    index = tuple(
+        0 if i in (*query, *axes.at("batch")) else slice(None) for i in range(len(axes.shape))
+    )
+    kind = here.contract.kinds[name]
+    off = -1e9 if kind == "additive" else not kind.startswith("keep")
+    value.reshape(axes.shape)[index] = off
+    return np.asarray(value)
 
 
 def _spread(weights: Any, bad: str) -> tuple[Measurement, ...]:

@@ -40,7 +40,9 @@ def key_order(bench: Bench) -> Verdict | None:
     return holds()
 
 
-@relation("order-matters", "with positions, attend(query, P keys) != attend(query, keys)", cost=1)
+@relation(
+    "order-matters", "with positions, attend(query, P keys) != attend(query, keys)", cost=1
+)
 def order_matters(bench: Bench) -> Verdict | None:
     """Reorder keys and values where positions are declared: something must change."""
     here = layout(bench)
@@ -88,7 +90,7 @@ def queries_apart(bench: Bench) -> Verdict | None:
     if "T_dec" in c.sizes or here.joined or c.convention or c.values:
         return None
     n = here.n_queries
-    rows = (n - 1, 1)
+    rows: tuple[int, ...] = (n - 1, 1)
     sizes = {"T_dec": 1}
     if c.causal or c.window:
         if c.causal != "bottom_right" or "T_mem" not in c.every_axis:
@@ -117,7 +119,9 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     about=name,
                     measured=(
                         Measurement(
-                            "alone against among others", f"{np.abs(a - b).max():.3g}", "must be 0"
+                            "alone against among others",
+                            f"{np.abs(a - b).max():.3g}",
+                            "must be 0",
                         ),
                     ),
                     hidden="every shape is right; a single query is right",

@@ -9,7 +9,15 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, near, rela
 from regard.check.relations.layout import Layout, layout
 from regard.check.subject import Crash
 
-__all__ = ["holes", "loud_padding", "mask_matters", "more_padding", "query_masks_matter", "query_rows", "zero_rows"]
+__all__ = [
+    "holes",
+    "loud_padding",
+    "mask_matters",
+    "more_padding",
+    "query_masks_matter",
+    "query_rows",
+    "zero_rows",
+]
 
 
 @relation("padding-unread", "content of padding, however large, changes nothing", cost=1)
@@ -19,7 +27,7 @@ def loud_padding(bench: Bench) -> Verdict | None:
     allowed = here.allowed()
     if not here.key_masks() or not here.keys or here.joined or not here.key_parts():
         return None
-    unread = ~allowed.any(axis=1)
+    unread = ~np.any(allowed, axis=1)
     if not unread.any() or "zero_padded" in bench.contract.kinds.values():
         return None
     scale = 3.0 if bench.contract.dtype in ("float16", "bfloat16") else 30.0
@@ -31,59 +39,62 @@ def loud_padding(bench: Bench) -> Verdict | None:
 def holes(bench: Bench) -> Verdict | None:
     """Mask scattered keys instead of a tail, and change what lies there."""
     here = layout(bench)
-    rng = np.random.default_rng(11)
     for name in here.key_masks():
-        kind = bench.contract.kinds[name]
-        value = bench.probe.args[name]
-        if not isinstance(value, np.ndarray) or kind in ("token_ids_pad0",):
+        value, kind = bench.probe.args[name], bench.contract.kinds[name]
+        if not isinstance(value, np.ndarray) or kind in ("token_ids_pad0", "zero_padded"):
             continue
         keep = here.keep(name)
         if keep.shape[1] > 1 or here.joined:
             continue
-        fresh = keep[:, 0].copy()
-        fresh[:] = rng.random(fresh.shape) < 0.6
-        if kind == "lengths":
-            counts = 1 + rng.integers(0, here.n_keys - 1, fresh.shape[0])
-            fresh = np.arange(here.n_keys)[None] < counts[:, None]
-        fresh[np.arange(len(fresh)), rng.integers(0, 2, len(fresh))] = True
-        if kind == "lengths":
-            fresh[:, 0] = True
-            fresh = np.arange(here.n_keys)[None] < fresh.sum(-1, keepdims=True)
-        args = {name: _mask_of(here, name, fresh)}
-        if kind == "zero_padded":
-            continue
-        out = bench.ok(**args)
-        if out is None:
-            continue
-        others = here.allowed() if len(here.key_masks()) > 1 else here.pattern()[None]
-        for other in here.key_masks():
-            if other != name:
-                others = others & here.keep(other)
-        allowed = np.broadcast_to(
-            others & fresh[:, None], (here.batch, here.n_queries, here.n_keys)
-        )
-        weights = here.alignment(out)
-        live = allowed.any(-1)
-        if weights is not None and weights.shape[2] == allowed.shape[1]:
-            heavy = (np.abs(weights).max(axis=1) > _tiny(bench)) & ~allowed & live[..., None]
-            light = (np.abs(weights).min(axis=1) < 1e-9) & allowed & live[..., None]
-            if heavy.any() or light.any():
-                return _disobeyed(here, name, heavy, light)
-        unread = ~allowed.any(axis=1)
-        changed = {**args, **{n: _at(here, n, unread, 1.0) for n in here.key_parts()}}
-        again = bench.ok(**changed)
-        if again is None:
-            continue
-        for result in here.contexts():
-            a, b = here.context(out, result), here.context(again, result)
-            if a is None or b is None:
-                continue
-            rows = np.broadcast_to(live, a.shape[:2]) if a.shape[1] == live.shape[1] else None
-            if here.is_self and rows is not None:
-                rows = rows & ~unread
-            if rows is not None and not near(b[rows], a[rows], _loose(bench)):
-                return _disobeyed(here, name, rows, np.zeros(1, dtype=bool))
+        fresh = _scattered(here, keep[:, 0], tail=kind == "lengths")
+        verdict = _obeyed(here, bench, name, fresh)
+        if verdict is not None:
+            return verdict
     return holds() if here.key_masks() else None
+
+
+def _scattered(here: Layout, keep: np.ndarray, tail: bool) -> np.ndarray:
+    """Another (batch, key) mask: holes at random, or another length where it counts keys."""
+    rng = np.random.default_rng(11)
+    if tail:
+        counts = rng.integers(2, here.n_keys, len(keep))
+        return np.asarray(np.arange(here.n_keys)[None] < counts[:, None])
+    fresh = rng.random(keep.shape) < 0.6
+    fresh[np.arange(len(fresh)), rng.integers(0, 2, len(fresh))] = True
+    return np.asarray(fresh)
+
+
+def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict | None:
+    """Run with that mask: None where it is obeyed."""
+    args = {name: _mask_of(here, name, fresh)}
+    out = bench.ok(**args)
+    if out is None:
+        return None
+    shape = (here.batch, here.n_queries, here.n_keys)
+    allowed = np.broadcast_to(here.pattern()[None] & fresh[:, None], shape)
+    for other in here.key_masks():
+        if other != name:
+            allowed = allowed & here.keep(other)
+    live = np.any(allowed, axis=-1)
+    weights = here.alignment(out)
+    if weights is not None and weights.shape[2] == allowed.shape[1]:
+        heavy = (np.abs(weights).max(axis=1) > _tiny(bench)) & ~allowed & live[..., None]
+        light = (np.abs(weights).min(axis=1) < 1e-9) & allowed & live[..., None]
+        if heavy.any() or light.any():
+            return _disobeyed(here, name, heavy, light)
+    unread = ~np.any(allowed, axis=1)
+    again = bench.ok(**{**args, **{n: _at(here, n, unread, 1.0) for n in here.key_parts()}})
+    if again is None:
+        return None
+    for result in here.contexts():
+        a, b = here.context(out, result), here.context(again, result)
+        if a is None or b is None or a.shape[1] != live.shape[1]:
+            continue
+        rows = np.broadcast_to(live, a.shape[:2])
+        rows = rows & ~unread if here.is_self else rows
+        if not near(b[rows], a[rows], _loose(bench)):
+            return _disobeyed(here, name, rows, np.zeros(1, dtype=bool))
+    return None
 
 
 @relation("mask-matters", "a mask that forbids something changes a result", cost=1)
@@ -91,7 +102,9 @@ def mask_matters(bench: Bench) -> Verdict | None:
     """Allow every key: something must change."""
     here = layout(bench)
     names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
-    names = [n for n in names if bench.contract.kinds[n] not in ("zero_padded", "token_ids_pad0")]
+    names = [
+        n for n in names if bench.contract.kinds[n] not in ("zero_padded", "token_ids_pad0")
+    ]
     for name in names:
         keep = here.keep(name)
         if keep.all() or keep.shape[1] > 1:
@@ -177,9 +190,7 @@ def query_rows(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
-@relation(
-    "more-padding", "two more padded keys change nothing", everywhere=False, cost=2
-)
+@relation("more-padding", "two more padded keys change nothing", everywhere=False, cost=2)
 def more_padding(bench: Bench) -> Verdict | None:
     """Append masked keys and run again."""
     here = layout(bench)
@@ -265,7 +276,9 @@ def zero_rows(bench: Bench) -> Verdict | None:
                     "RG202",
                     f"a real row of `{name}` {what} is taken for padding",
                     about=name,
-                    measured=(Measurement("change when that row doubles", "0", "must not be 0"),),
+                    measured=(
+                        Measurement("change when that row doubles", "0", "must not be 0"),
+                    ),
                     depends_on=(f"kinds.{name}",),
                     hidden="rows drawn at random never sum to 0; real features do",
                 )
@@ -296,7 +309,7 @@ def _mask_of(here: Layout, name: str, keep: np.ndarray) -> np.ndarray:
     """A mask argument of the same kind and shape that allows ``keep`` (batch, key)."""
     kind, value, axes = here.contract.kinds[name], here.probe.args[name], here.inputs[name]
     if kind == "lengths":
-        return keep.sum(-1).astype(value.dtype)
+        return np.asarray(np.sum(keep, axis=-1).astype(value.dtype))
     key, batch = axes.at(*here.keys), axes.at("batch")
     shape = [axes.shape[i] if i in key or i in batch else 1 for i in range(len(axes.shape))]
     order = np.argsort([*batch, *key])
@@ -304,7 +317,8 @@ def _mask_of(here: Layout, name: str, keep: np.ndarray) -> np.ndarray:
     full = np.broadcast_to(small.reshape(shape), axes.shape).reshape(value.shape)
     if kind == "additive":
         return np.where(full, 0.0, -1e9)
-    return (full if kind.startswith("keep") else ~full).astype(value.dtype)
+    turned = np.asarray(full if kind.startswith("keep") else ~full)
+    return np.asarray(turned.astype(value.dtype))
 
 
 def _same_rows(here: Layout, bench: Bench, args: dict[str, Any], _: str) -> Verdict | None:

@@ -16,8 +16,12 @@ __all__ = ["by_distance", "rotation", "turned"]
 _OFFSETS = ("offset", "start", "position", "pos", "past", "start_pos", "shift")
 
 
-@relation("distance-alone", "with equal content, score(t, j) depends on t - j alone", cost=2,
-          everywhere=False)
+@relation(
+    "distance-alone",
+    "with equal content, score(t, j) depends on t - j alone",
+    cost=2,
+    everywhere=False,
+)
 def by_distance(bench: Bench) -> Verdict | None:
     """Give every position the same content and watch the scores along the diagonals."""
     kind = bench.contract.positions
@@ -58,7 +62,7 @@ def by_distance(bench: Bench) -> Verdict | None:
         if gap > 1e-3 * (1.0 + spread_):
             return fails(
                 "RG504",
-                f"{kind} scores depend on the positions themselves, not on their distance alone",
+                f"{kind} scores depend on the positions, not on their distance alone",
                 level="error",
                 lines=(site.scores.line,),
                 measured=(Measurement("change along a diagonal", f"{gap:.3g}", "must be 0"),),

@@ -16,9 +16,18 @@ from regard.check.relations.base import Bench
 from regard.check.relations.layout import Layout, layout
 from regard.check.subject import Crash
 
-__all__ = ["Reading", "flat", "merged", "readings", "spread", "used_weights", "weighing"]
+__all__ = [
+    "VIEWS",
+    "Reading",
+    "flat",
+    "merged",
+    "readings",
+    "spread",
+    "used_weights",
+    "weighing",
+]
 
-_VIEWS = frozenset(
+VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
     | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "swapaxes"}
 )
@@ -79,7 +88,8 @@ def _read(here: Layout, site: Any, interleaved: bool) -> Reading | None:
     context = None
     if site.context is not None:
         context = spread(here, site.context, here.queries, heads, interleaved)
-    return Reading(site, weights, scores, *parts, context, heads, interleaved)
+    query, key, value = parts
+    return Reading(site, weights, scores, query, key, value, context, heads, interleaved)
 
 
 def _oriented(here: Layout, one: Any, two: Any, scores: np.ndarray) -> tuple[Any, Any]:
@@ -93,7 +103,9 @@ def _oriented(here: Layout, one: Any, two: Any, scores: np.ndarray) -> tuple[Any
     if product.shape != scores.shape:
         return one, two
     fit = np.isfinite(scores) & (np.abs(scores) < 1e3)
-    gaps = [float(np.abs(p[fit] - _line(p[fit], scores[fit])).mean()) for p in (product, turned)]
+    gaps = [
+        float(np.abs(p[fit] - _line(p[fit], scores[fit])).mean()) for p in (product, turned)
+    ]
     return (two, one) if gaps[1] < 0.5 * gaps[0] else (one, two)
 
 
@@ -107,7 +119,7 @@ def used_weights(site: Any) -> Any:
     """The weights as they meet the values: after dropout, a late mask, renormalisation."""
     node = site.weights
     for step in site.post_ops:
-        if step.op in _VIEWS or step.op in _REPEATS or step.shape != node.shape:
+        if step.op in VIEWS or step.op in _REPEATS or step.shape != node.shape:
             break
         node = step
     return node
@@ -165,7 +177,7 @@ def spread(
         if heads % array.shape[1]:
             return None
         array = np.repeat(array, heads // array.shape[1], axis=1)
-    return array
+    return np.asarray(array)
 
 
 def flat(here: Layout, node: Any, positions: Sequence[str]) -> np.ndarray | None:
@@ -199,8 +211,10 @@ def merged(array: np.ndarray, interleaved: bool = False) -> np.ndarray:
 def _shared(here: Layout, node: Any, width: int, heads: int) -> int | None:
     """How many heads lie in these features: all, or those that groups of queries share."""
     c = here.contract
-    if "kv_heads" in c.every_axis and not here.sizes["kv_heads"] == heads:
-        d_head = here.sizes["d_head"] if "d_head" in c.every_axis or "d_model" in c.every_axis else 0
+    if "kv_heads" in c.every_axis and here.sizes["kv_heads"] != heads:
+        d_head = (
+            here.sizes["d_head"] if "d_head" in c.every_axis or "d_model" in c.every_axis else 0
+        )
         few = here.sizes["kv_heads"]
         if d_head and width == few * d_head:
             return few
@@ -210,7 +224,7 @@ def _shared(here: Layout, node: Any, width: int, heads: int) -> int | None:
 def _source(node: Any) -> Any:
     """Back through views and repetitions to what arithmetic made."""
     for _ in range(40):
-        if node.op in _VIEWS or node.op in _REPEATS:
+        if node.op in VIEWS or node.op in _REPEATS:
             if not node.inputs:
                 return node
             node = node.inputs[0]

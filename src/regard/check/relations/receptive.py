@@ -5,6 +5,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.many import answers
 
 __all__ = ["influences", "receptive_field", "weight_pattern"]
 
@@ -66,7 +67,7 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
             ]
         if before is None:
             return None
-        for j, answer in zip(left, here.answers(variants), strict=True):
+        for j, answer in zip(left, answers(here, variants), strict=True):
             after = answer.get(name) if answer is not None else None
             if after is None:
                 return None

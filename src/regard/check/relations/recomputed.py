@@ -1,6 +1,7 @@
 """Weights, contexts and results against the oracle's, stage by stage."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -8,15 +9,19 @@ from regard.check.finding import Measurement
 from regard.check.oracle import Answer, allowed_here, expected, softmax
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.reading import Reading, flat, merged, readings
+from regard.check.relations.reading import VIEWS, Reading, flat, merged, readings
 
-__all__ = ["contexts", "given", "merges", "returned_context", "returned_weights", "weights"]
+__all__ = [
+    "contexts",
+    "given",
+    "index",
+    "merges",
+    "returned_context",
+    "returned_weights",
+    "weights",
+]
 
-_VIEWS = frozenset(
-    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
-    | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "swapaxes"}
-    | {"dropout"}
-)
+_VIEWS = VIEWS | {"dropout"}
 
 
 @relation("weights-recomputed", "weights = softmax(declared score), in float64", cost=1)
@@ -87,7 +92,9 @@ def contexts(bench: Bench) -> Verdict | None:
             "the context is not the sum over the keys of weights times values",
             about=plain.site.context.name,
             lines=(line,),
-            measured=(Measurement("context against weights @ value", f"{gap:.3g}", "must be 0"),),
+            measured=(
+                Measurement("context against weights @ value", f"{gap:.3g}", "must be 0"),
+            ),
             hidden="every shape is right and nothing raises",
         )
     return holds() if asked else None
@@ -112,8 +119,12 @@ def merges(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
-@relation("heads-in-order", "head h reads and writes features h*d_head to (h+1)*d_head",
-          strict=True, cost=1)
+@relation(
+    "heads-in-order",
+    "head h reads and writes features h*d_head to (h+1)*d_head",
+    strict=True,
+    cost=1,
+)
 def heads_in_order(bench: Bench) -> Verdict | None:
     """As above, without the other order."""
     here = layout(bench)
@@ -133,14 +144,16 @@ def heads_in_order(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
-@relation("returned-weights-used", "the returned weights are those that made the context", cost=1)
+@relation(
+    "returned-weights-used", "the returned weights are those that made the context", cost=1
+)
 def returned_weights(bench: Bench) -> Verdict | None:
     """Compare the returned weights with those of the recording."""
     here = layout(bench)
     returned = here.alignment(bench.out)
     if returned is None:
         return None
-    used = _stacked(here, readings(bench), returned.shape)
+    used = _stacked(here, readings(bench))
     if used is None:
         return None
     options = [used, *([used.mean(1, keepdims=True)] if used.shape[1] > 1 else [])]
@@ -152,9 +165,37 @@ def returned_weights(bench: Bench) -> Verdict | None:
         "RG304",
         f"`{name}` is not what the values were weighed with",
         about=name,
-        measured=(Measurement(f"{name} against the weights in use", f"{gap:.3g}", "must be 0"),),
+        measured=(
+            Measurement(f"{name} against the weights in use", f"{gap:.3g}", "must be 0"),
+        ),
         hidden="every shape is right; the picture shows other weights than the model has",
     )
+
+
+@relation("returned-index", "a returned index is that of the largest weight", cost=1)
+def index(bench: Bench) -> Verdict | None:
+    """Compare results of the role index with the argmax over the keys."""
+    here = layout(bench)
+    names = [r.name for r in bench.contract.returns if r.role == "index"]
+    weights = here.alignment(bench.out) if names else None
+    if weights is None and names:
+        weights = _stacked(here, readings(bench))
+    if weights is None:
+        return None
+    best = np.sort(weights.mean(1).argmax(-1), axis=None)
+    for name in names:
+        array = bench.out.get(name)
+        if array is None or array.size != best.size:
+            continue
+        if not np.array_equal(np.sort(array, axis=None), best):
+            return fails(
+                "RG304",
+                f"`{name}` is not the key of the largest weight",
+                about=name,
+                depends_on=("returns",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds()
 
 
 @relation("returned-context", "a returned context is the recomputed one", strict=True, cost=1)
@@ -170,9 +211,7 @@ def returned_context(bench: Bench) -> Verdict | None:
             if node is None or all(node.index != n.index for n in chain):
                 continue
             result = here.context(bench.out, name)
-            if result is None or result.shape[:2] != answer.context.shape[:1] + (
-                answer.context.shape[2],
-            ):
+            if result is None or result.shape[:2] != answer.context.shape[0::2]:
                 continue
             if not _same(bench, result, merged(answer.context)):
                 return fails("RG304", f"`{name}` is not the recomputed context", about=name)
@@ -185,9 +224,7 @@ def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
     if all(r.heads == 1 for r in plain):
         return [(r, None) for r in plain]
     other = readings(bench, interleaved=True)
-    return [
-        (r, next((o for o in other if o.site is r.site), None)) for r in plain
-    ]
+    return [(r, next((o for o in other if o.site is r.site), None)) for r in plain]
 
 
 def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | None:
@@ -230,7 +267,7 @@ def _merge(here: Layout, reading: Reading) -> Verdict | None:
     )
 
 
-def _view_chain(node: object) -> list:  # type: ignore[type-arg]
+def _view_chain(node: Any) -> list[Any]:
     """A node and its views, as long as there is one use."""
     chain = [node]
     for _ in range(12):
@@ -241,9 +278,7 @@ def _view_chain(node: object) -> list:  # type: ignore[type-arg]
     return chain
 
 
-def _stacked(
-    here: Layout, found: list[Reading], shape: tuple[int, ...]
-) -> np.ndarray | None:
+def _stacked(here: Layout, found: list[Reading]) -> np.ndarray | None:
     """Weights of all sites in one array: as they are, or one site a decoder step."""
     fitting = [r for r in found if r.weights.shape[-1] == here.n_keys]
     if not fitting:

@@ -5,6 +5,8 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.many import answers
+from regard.check.subject import Crash
 
 __all__ = ["state_carried", "step_convention"]
 
@@ -71,12 +73,12 @@ def step_convention(bench: Bench) -> Verdict | None:
     """Find the first step whose weights a word moves: its own (s_t) or the next (s_{t-1})."""
     here = layout(bench)
     convention = bench.contract.convention
-    if convention is None or bench.contract.weights is None:
+    if convention is None:
         return None
     found = _weight_moves(bench, here)
-    if found is None:
+    own = _word_moves(bench, here) if found is None else np.diagonal(found)
+    if own is None:
         return None
-    own = np.diagonal(found)
     uses_new = bool(own.all())
     if not uses_new and own.any():
         return None
@@ -87,7 +89,7 @@ def step_convention(bench: Bench) -> Verdict | None:
     return fails(
         "RG503",
         f"step t scores the source with {is_new}; {convention} declares {wanted}",
-        about=bench.contract.weights,
+        about=bench.contract.weights or "",
         measured=(
             Measurement(
                 "word t first moves the weights of step",
@@ -100,9 +102,25 @@ def step_convention(bench: Bench) -> Verdict | None:
     )
 
 
+def _word_moves(bench: Bench, here: Layout) -> np.ndarray | None:
+    """Whether the word of a single step moves the weights: [True] if it does."""
+    words = [n for n in here.query_parts() if _is_word(here, n)]
+    before = here.alignment(bench.out)
+    if len(words) != 1 or here.queries or before is None or len(here.query_parts()) < 2:
+        return None
+    out = bench.ok(**{words[0]: here.noised(words[0])})
+    after = here.alignment(out) if out is not None else None
+    return None if after is None else np.asarray([np.abs(after - before).max() > 1e-6])
+
+
+def _is_word(here: Layout, name: str) -> bool:
+    is_ids = here.contract.kinds.get(name, "").startswith(("token_ids", "indices"))
+    return is_ids or "d_emb" in here.inputs[name].names
+
+
 def _words(here: Layout) -> str | None:
     """The argument that is read one step after the other."""
-    if here.is_self or here.queries != ("T_dec",) or not here.contract.positions == "recurrent":
+    if here.is_self or here.queries != ("T_dec",) or here.contract.positions != "recurrent":
         return None
     return next((n for n in here.query_parts() if here.inputs[n].at("T_dec")), None)
 
@@ -116,7 +134,7 @@ def _moves(bench: Bench, here: Layout) -> tuple[str, np.ndarray] | None:
         return None
     moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
     variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
-    for t, answer in enumerate(here.answers(variants)):
+    for t, answer in enumerate(answers(here, variants)):
         after = answer.get(name) if answer is not None else None
         if after is None:
             return None
@@ -126,14 +144,37 @@ def _moves(bench: Bench, here: Layout) -> tuple[str, np.ndarray] | None:
 
 def _weight_moves(bench: Bench, here: Layout) -> np.ndarray | None:
     words = _words(here)
+    if words is None:
+        return None
     base = here.alignment(bench.out)
-    if words is None or base is None or base.shape[2] != here.n_queries:
+    if base is None:
+        return _traced_moves(bench, here, words)
+    if base.shape[2] != here.n_queries:
         return None
     moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
     variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
-    for t, answer in enumerate(here.answers(variants)):
+    for t, answer in enumerate(answers(here, variants)):
         after = answer.get(bench.contract.weights or "") if answer is not None else None
         if after is None:
             return None
         moved[t] = np.abs(after - base).max(axis=(0, 1, 3)) > 1e-6
+    return moved
+
+
+def _traced_moves(bench: Bench, here: Layout, words: str) -> np.ndarray | None:
+    """As above from recordings, where no weights are returned: one site a step."""
+    from regard.check.trace import record  # noqa: PLC0415 - heavy
+
+    plain = bench.trace
+    n = here.n_queries
+    if isinstance(plain, Crash) or plain is None or len(plain.sites) != n:
+        return None
+    moved = np.zeros((n, n), dtype=bool)
+    for t in range(n):
+        args = {**bench.probe.args, words: here.noised(words, T_dec=t)}
+        other = record(bench.instance, bench.probe, bench.sizes, args=args)
+        if isinstance(other, Crash) or len(other.sites) != n:
+            return None
+        for s, (a, b) in enumerate(zip(plain.sites, other.sites, strict=True)):
+            moved[t, s] = np.abs(a.weights.value - b.weights.value).max() > 1e-6
     return moved

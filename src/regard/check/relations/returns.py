@@ -65,9 +65,7 @@ def finite(bench: Bench) -> Verdict | None:
     return holds()
 
 
-@relation(
-    "axes-at-size-one", "an axis of size 1 stays an axis", everywhere=False, cost=4
-)
+@relation("axes-at-size-one", "an axis of size 1 stays an axis", everywhere=False, cost=4)
 def unit_sizes(bench: Bench) -> Verdict | None:
     """Run with one example, one query, one key: the declared axes stay."""
     if not bench.contract.returns:

@@ -27,7 +27,12 @@ def repeatable(bench: Bench) -> Verdict | None:
     return holds()
 
 
-@relation("used-equals-fresh", "an object that was used gives what a fresh one gives", cost=2, everywhere=False)
+@relation(
+    "used-equals-fresh",
+    "an object that was used gives what a fresh one gives",
+    cost=2,
+    everywhere=False,
+)
 def forgets(bench: Bench) -> Verdict | None:
     """Compare a fresh object with one that has served other calls, sizes and values."""
     used = bench.fresh()

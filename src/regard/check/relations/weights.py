@@ -5,6 +5,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.subject import Outcome
 
 __all__ = ["positive", "repeated_keys", "sum_to_one"]
 
@@ -17,7 +18,7 @@ def sum_to_one(bench: Bench) -> Verdict | None:
     if weights is None or bench.contract.weights is None:
         return None
     name = bench.contract.weights
-    rows = here.allowed().any(-1)
+    rows = np.asarray(np.any(here.allowed(), axis=-1))
     if rows.shape[1] != weights.shape[2]:
         if not (rows == rows[:, :1]).all():
             return None
@@ -26,42 +27,34 @@ def sum_to_one(bench: Bench) -> Verdict | None:
         return None
     live = np.broadcast_to(rows[: weights.shape[0], None], weights.shape[:3])
     total = weights.sum(-1)
-    wrong = live & (np.abs(total - 1.0) > _slack(bench))
-    if not wrong.any():
+    if not (live & (np.abs(total - 1.0) > _slack(bench))).any():
         return holds()
     keys = here.key_name
     found = Measurement(f"sum over {keys}", _span(total[live]), "must be 1")
-    other = _other_axis(bench)
-    if other:
-        return fails(
-            "RG301",
-            f"`{name}` sums to 1 over {other}; each query's weights must sum to 1 over {keys}",
-            about=name,
-            measured=(found, Measurement(f"sum over {other}", "1.000 to 1.000", "")),
-            depends_on=("weights",),
-            hidden="every shape is right and nothing raises",
-        )
-    keep = here.allowed()
-    if here.key_masks() and not keep.all() and keep.shape[:2] == weights.shape[0::2][:2]:
-        full = np.broadcast_to(keep.all(axis=-1)[:, None], total.shape)
-        if full.any() and np.abs(total[full & live] - 1.0).max() < _slack(bench):
-            return fails(
-                "RG206",
-                f"`{name}` of a masked query sums to less than 1: what the mask takes away is "
-                "not given to the other keys",
-                about=name,
-                measured=(found,),
-                depends_on=("weights",),
-                hidden="unmasked queries are right",
-            )
+    code, text = _why(bench, here, total, live)
     return fails(
-        "RG303",
-        f"`{name}` sums to 1 over no axis; each query's weights must sum to 1 over {keys}",
+        code,
+        f"`{name}` {text.format(keys=keys)}",
         about=name,
         measured=(found,),
         depends_on=("weights",),
         hidden="every shape is right and nothing raises",
     )
+
+
+def _why(bench: Bench, here: Layout, total: np.ndarray, live: np.ndarray) -> tuple[str, str]:
+    """The rule, and what the weights do instead of summing to one over the keys."""
+    other = _other_axis(bench)
+    if other:
+        text = f"sums to 1 over {other}; each query's weights must sum to 1 over "
+        return "RG301", text + "{keys}"
+    keep = here.allowed()
+    if here.key_masks() and not keep.all() and keep.shape[:2] == total.shape[0::2]:
+        full = np.broadcast_to(np.all(keep, axis=-1)[:, None], total.shape)
+        if full.any() and np.abs(total[full & live] - 1.0).max() < _slack(bench):
+            text = "of a masked query sums to less than 1: what the mask takes away is not "
+            return "RG206", text + "given to the other keys"
+    return "RG303", "sums to 1 over no axis; each query's weights must sum to 1 over {keys}"
 
 
 @relation("weights-not-negative", "weights >= 0", cost=0)
@@ -109,7 +102,7 @@ def repeated_keys(bench: Bench) -> Verdict | None:
             shape = twice.sizes.shape(bench.contract.inputs[name])
             args[name] = opened.reshape(shape)
     out = twice.instance.call(args)
-    if not hasattr(out, "outputs"):
+    if not isinstance(out, Outcome):
         return None
     there = layout(twice)
     for name in here.contexts():
