@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,16 @@ from regard.check.subject import Crash, TookTooLong, limit, load
 
 __all__ = ["Found", "Hunt"]
 
-Found = tuple[float, Candidate, str, Results]
-"""Rank, candidate, edited text, and what the relations said of it."""
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate that holds: its rank, its text, the verdicts, and what it computes."""
+
+    rank: float
+    candidate: Candidate
+    text: str
+    results: Results
+    outputs: list[np.ndarray]
 
 
 class Hunt:
@@ -120,12 +129,24 @@ class Hunt:
         """Those that also hold with other numbers and one more set of sizes."""
         kept = []
         for rank, candidate, text, _ in self._found:
-            try:
-                with limit(2 * self.seconds):
-                    case = self._case(text, self.seed + 1)
-                    results = self._ask(case, (0, 1, 2)) if case is not None else None
-            except (TookTooLong, Exception):  # noqa: BLE001 - as above
-                continue
-            if results is not None and results.all_hold:
-                kept.append((rank, candidate, text, results))
+            # A third draw where the second fails: softmax can saturate for one of them.
+            for seed in (self.seed + 1, self.seed + 2):
+                results = self._again(text, seed)
+                if results is not None and results.all_hold:
+                    outputs = self.outputs(text)
+                    kept.append(Found(rank, candidate, text, results, outputs or []))
+                    break
         return kept
+
+    def outputs(self, text: str) -> list[np.ndarray] | None:
+        """What a text computes at every set of sizes, or None where it crashes."""
+        results = self._again(text, self.seed + 1, only=())
+        return results.outputs if results is not None and results.all_hold else None
+
+    def _again(self, text: str, seed: int, only: Any = None) -> Results | None:
+        try:
+            with limit(2 * self.seconds):
+                case = self._case(text, seed)
+                return None if case is None else self._ask(case, (0, 1, 2), only=only)
+        except (TookTooLong, Exception):  # noqa: BLE001 - as above
+            return None

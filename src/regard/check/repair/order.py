@@ -21,6 +21,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "RG4": ("reshape", "transpose", "repeat", "axis", "order", "pattern"),
     "RG403": ("root", "operator", "scale", "name", "nesting"),
     "RG5": ("root", "operator", "scale", "function", "name", "nesting"),
+    "RG504": ("own-function", "function", "name", "operator", "offset", "sign", "number", "axis"),
     "RG503": ("name", "state", "order"),
     "RG6": ("fill", "row-maximum", "empty-row"),
     "RG7": ("gradient", "name", "own-function"),

@@ -11,6 +11,7 @@ from regard.check.finding import Fix, Proof
 from regard.check.relations.base import Verdict, near
 
 from regard.check.repair.candidate import Span
+from regard.check.repair.habits import usual
 
 if TYPE_CHECKING:
     from regard.check.repair.search import Survivor
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["classes", "fixes", "keeps", "plainness"]
 
 _MOST_CHOICES = 3
-_JOINS = ("cat", "concat", "concatenate", "stack", "hstack")
 
 
 def keeps(source: str, text: str) -> bool:
@@ -89,13 +89,19 @@ def classes(outputs: Sequence[Sequence[np.ndarray]]) -> list[int]:
 
 
 def fixes(
-    source: str, found: Sequence["Survivor"], failed: Sequence[Verdict], complete: bool
+    source: str,
+    found: Sequence["Survivor"],
+    failed: Sequence[Verdict],
+    before: Sequence[np.ndarray] | None,
 ) -> tuple[Fix, ...]:
-    """Turn survivors into fixes: proven where they all behave alike, choices where not."""
+    """Turn survivors into fixes: proven where they all behave alike, choices where not.
+
+    ``before`` is what the text as it is computes, None where it crashes.
+    """
     best = {}
     for each in sorted(found, key=_plainness):
         best.setdefault(each.klass, each)
-    chosen = usual(sorted(best.values(), key=_plainness))
+    chosen = usual(sorted(best.values(), key=_plainness), before)
     if not chosen:
         return ()
     if len(chosen) == 1:
@@ -118,51 +124,7 @@ def fixes(
                 _proof(each, failed),
             )
         )
-    del complete
     return tuple(made)
-
-
-def usual(chosen: Sequence["Survivor"]) -> list["Survivor"]:
-    """Leave out rivals that break a habit of naming which another survivor keeps.
-
-    Nothing measured can tell ``[ahead, back]`` from ``[back, ahead]``; people join things in
-    the order in which they named them.
-    """
-    kept = [s for s in chosen if joins_in_order(s.source)]
-    return kept or list(chosen)
-
-
-def joins_in_order(source: str) -> bool:
-    """Whether names that are joined stand in the order in which they were bound.
-
-    >>> joins_in_order("def f(a, b):\n    return cat([a, b])")
-    True
-    >>> joins_in_order("def f(a, b):\n    return cat([b, a])")
-    False
-    """
-    for function in ast.walk(ast.parse(source)):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        bound: dict[str, tuple[int, int]] = {}
-        for node in ast.walk(function):
-            if isinstance(node, ast.arg):
-                bound.setdefault(node.arg, (node.lineno, node.col_offset))
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                place = (node.lineno, node.col_offset)
-                bound[node.id] = min(place, bound.get(node.id, place))
-        for node in ast.walk(function):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            row = node.args[0]
-            if name not in _JOINS or not isinstance(row, ast.List | ast.Tuple):
-                continue
-            places = [
-                bound[n.id] for n in row.elts if isinstance(n, ast.Name) and n.id in bound
-            ]
-            if places != sorted(places) or len(set(places)) != len(places):
-                return False
-    return True
 
 
 def plainness(rank: float, spans: Sequence[Span]) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from regard.check.contract import Contract
 from regard.check.finding import Edit, Fix
 from regard.check.relations.base import Results, Verdict
@@ -35,6 +37,7 @@ class Survivor:
     results: Results
     rank: float = 0.0
     spans: tuple[Span, ...] = ()
+    outputs: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def search(
         hunt = Hunt(source, path, entry, contract, failed, seed, started + seconds)
         hunt.run(ranked)
         found = _survivors(source, hunt.survivors())
-        made = fixes(source, found, failed, hunt.complete)
+        made = fixes(source, found, failed, hunt.outputs(source) if found else None)
     except (SyntaxError, TookTooLong):
         return Search(complete=False, seconds=time.monotonic() - started)
     finally:
@@ -130,14 +133,23 @@ def _suspects(failed: Sequence[Verdict], lines: Sequence[int], trace: Any) -> li
 
 
 def _survivors(source: str, found: Sequence[Found]) -> list[Survivor]:
-    numbers = classes([results.outputs for *_, results in found])
+    numbers = classes([each.outputs for each in found])
     made = []
-    for (rank, candidate, text, results), number in zip(found, numbers, strict=True):
-        edits = as_edits(source, candidate.spans)
+    for each, number in zip(found, numbers, strict=True):
+        spans = each.candidate.spans
+        edits = as_edits(source, spans)
         lines = tuple(sorted({e.line for e in edits}))
         made.append(
             Survivor(
-                edits, text, candidate.kind, lines, number, results, rank, candidate.spans
+                edits,
+                each.text,
+                each.candidate.kind,
+                lines,
+                number,
+                each.results,
+                each.rank,
+                spans,
+                tuple(each.outputs),
             )
         )
     return made

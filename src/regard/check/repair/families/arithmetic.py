@@ -9,7 +9,7 @@ from regard.check.repair.program import Operation, Program
 _SIGNS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Add: ("-", "*"),
     ast.Sub: ("+", "*"),
-    ast.Mult: ("/", "+", "-"),
+    ast.Mult: ("/", "+", "-", "@"),
     ast.Div: ("*", "-"),
     ast.FloorDiv: ("*", "/", "%"),
     ast.Mod: ("//",),
@@ -46,7 +46,7 @@ def operators(program: Program) -> Iterator[Change | None]:
         for place, other in enumerate(_SIGNS[type(node.op)]):
             if other in ("*", "/", "//") and 1 in (literal(node.left), literal(node.right)):
                 continue
-            if _blends(program, node, other):
+            if _blends(program, node, other) or _no_matrix(program, node, other):
                 continue
             text = joined(program, node.left, other, node.right)
             yield change(1.2 + 0.4 * place, program.put(node, text))
@@ -68,6 +68,11 @@ def _blends(program: Program, node: ast.BinOp, other: str) -> bool:
     kinds = [program.seen(n) for n in (node.left, node.right)]
     both = all(s is not None and s.kind == "float" and s.rank not in (None, 0) for s in kinds)
     return both and isinstance(node.op, ast.Add) and other == "*"
+
+
+def _no_matrix(program: Program, node: ast.BinOp, other: str) -> bool:
+    ranks = [program.rank(n) for n in (node.left, node.right)]
+    return other == "@" and not all(r is not None and r > 0 for r in ranks)
 
 
 def _is_factor(program: Program, node: ast.expr) -> bool:
@@ -137,7 +142,8 @@ def functions(program: Program) -> Iterator[Change | None]:
         if isinstance(parent, ast.Attribute | ast.Subscript) and place == "value":
             continue
         name = "tanh"
-        if found is not None and found.name == name:
+        inner = [program.operation(n) for n in (node, parent, *ast.iter_child_nodes(node))]
+        if any(i is not None and i.name == name for i in inner):
             continue
         small = isinstance(node, ast.BinOp) or (found is not None and found.form == "module")
         yield change(1.5 if small else 2.1, program.put(node, applied(program, name, node)))
@@ -150,6 +156,51 @@ def applied(program: Program, name: str, node: ast.expr) -> str:
         if alias:
             return f"{alias}.{name}({program.text(node)})"
     return f"{program.at(node)}.{name}()"
+
+
+@family("normalise")
+def normalises(program: Program) -> Iterator[Change | None]:
+    """Scores that meet the values as they are, or go through another squashing function."""
+    for node in program.loads():
+        found = program.operation(node)
+        seen = program.seen(node)
+        rank = seen.rank if seen is not None and seen.kind == "float" else None
+        if rank is None or not rank:
+            continue
+        squashed = found is not None and found.name in ("sigmoid", "relu", "exp")
+        parent, place = program.parents[node]
+        met = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult)
+        met = met or (isinstance(parent, ast.Call) and place == "args")
+        base = found.operand if squashed and found is not None else node
+        if base is None or not (squashed or (met and isinstance(node, ast.Name))):
+            continue
+        if not program.is_torch:
+            continue
+        for axis in (rank - 1, *range(rank - 1)):
+            text = f"{program.at(base)}.softmax(dim={'-1' if axis == rank - 1 else axis})"
+            late = 0.3 * (axis != rank - 1)
+            yield change((1.3 if squashed else 2.2) + late, program.put(node, text))
+
+
+@family("reduction")
+def reductions(program: Program) -> Iterator[Change | None]:
+    """A sum that a product of two tensors lacks, to be a weighted sum."""
+    for node in program.loads():
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        rank = program.rank(node)
+        ranks = [program.rank(n) for n in (node.left, node.right)]
+        parent, place = program.parents[node]
+        if rank is None or rank < 2 or 0 in ranks or None in ranks or place == "func":
+            continue
+        if isinstance(parent, ast.BinOp | ast.Attribute | ast.Subscript):
+            continue
+        word = "dim" if program.is_torch else "axis"
+        keep = "keepdim" if program.is_torch else "keepdims"
+        for axis in range(rank):
+            a = -1 if axis == rank - 1 else axis
+            yield change(1.9, program.after(node, f".sum({word}={a})"))
+            yield change(2.1, program.after(node, f".sum({word}={a}, {keep}=True)"))
 
 
 @family("nesting")

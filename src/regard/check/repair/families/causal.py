@@ -17,6 +17,12 @@ def triangles(program: Program) -> Iterator[Change | None]:
         named = found.keyword("diagonal", "k")
         given = named.value if named is not None else found.args[0] if found.args else None
         other = "tril" if found.name == "triu" else "triu"
+        # A band is what both triangles leave.
+        if found.form == "method":
+            yield change(1.5, program.after(found.node, f".{other}()"))
+        else:
+            head = program.text(found.node.func)[: -len(found.name)]
+            yield change(1.5, program.put(found.node, f"{head}{other}({program.text(found.node)})"))
         span = _renamed(program, found, other)
         if given is None:
             for k in ("1", "-1", *_corners(program, found)):

@@ -238,12 +238,17 @@ def missing(program: Program) -> Iterator[Change | None]:
                     )
                     wrong = drops != _polarities(program, mask)[0]
                     yield change(1.6 + 0.8 * wrong, _at_operand(program, found, text))
-    for found in program.operations("exp"):
-        # A softmax by hand: the scores are what its exponential takes.
-        if found.operand is None or found.form != "library":
-            continue
-        statement = program.statement(found.node)
-        del statement
+    for node in _scores_by_hand(program):
+        shape = _shape(program, node)
+        found_by = program.operation(node)
+        for mask in _passed(program, node):
+            for index in placements(mask, shape):
+                drops = _polarities(program, mask)[0]
+                text = filled(program, node, mask.text + index, drops=drops, kind=mask.kind)
+                yield change(1.8, program.put(node, text))
+                if found_by is not None and found_by.name == "exp" and not drops:
+                    product = f"{program.at(node, 11)} * {mask.text}{index}"
+                    yield change(1.7, program.put(node, product))
     for found in program.operations(_ATTENTION):
         if found.keyword("attn_mask") is not None or len(found.args) > 2:
             continue
@@ -263,6 +268,25 @@ def missing(program: Program) -> Iterator[Change | None]:
                         1.6 + 0.6 * (turned != text),
                         argument(program, found, f"attn_mask={turned}"),
                     )
+
+
+def _scores_by_hand(program: Program) -> Iterator[ast.expr]:
+    """Where a softmax by hand, or by a function of the file, gets its scores; and its exp."""
+    names = set()
+    for found in program.operations():
+        named = found.name in ("exp", *_SOFTMAX) or "softmax" in found.name
+        if not named or found.operand is None:
+            continue
+        if found.name == "exp":
+            yield found.node
+        names |= {n.id for n in ast.walk(found.operand) if isinstance(n, ast.Name)}
+        if found.form == "plain" and not isinstance(found.operand, ast.Name):
+            yield found.operand
+    for node in program.statements():
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            seen = program.seen(node.value)
+            if node.targets[0].id in names and seen is not None and seen.kind == "float":
+                yield node.value
 
 
 def _at_operand(program: Program, found: Operation, text: str) -> tuple[int, int, str] | None:

@@ -4,6 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from regard.check.repair.families.arithmetic import performed
 from regard.check.repair.families.base import Change, change, family
 from regard.check.repair.program import Program, Variable
 
@@ -16,6 +17,8 @@ _SISTERS = (
     ("cos", "sin"),
     ("mean", "sum"),
     ("max", "min", "amax"),
+    ("max", "sum"),
+    ("norm", "sum"),
     ("all", "any"),
     ("logical_and", "logical_or"),
     ("argmax", "argmin"),
@@ -24,7 +27,7 @@ _SISTERS = (
     ("concat", "stack"),
     ("concatenate", "stack"),
     ("tanh", "relu", "sigmoid", "silu", "gelu"),
-    ("Tanh", "ReLU", "Sigmoid"),
+    ("Tanh", "ReLU", "Sigmoid", "Identity"),
     ("roll", "flip"),
     ("tile", "repeat"),
     ("softmax", "softmin"),
@@ -182,6 +185,18 @@ def own_functions(program: Program) -> Iterator[Change | None]:
                     yield change(
                         1.5, (*program.span(found.node.func), other.text)
                     )
+    yield from _passed_through(program)
+
+
+def _passed_through(program: Program) -> Iterator[Change | None]:
+    """Calls of the file's own functions around a tensor, with the arguments they have elsewhere."""
+    calls = [
+        found
+        for found in program.operations()
+        if found.operand is not None
+        and not _random(program, found.name)
+        and (found.form == "module" or program.definition(found) is not None)
+    ]
     for node in program.loads():
         seen = program.seen(node)
         if seen is None or not seen.is_tensor or seen.kind == "mask":
@@ -189,7 +204,21 @@ def own_functions(program: Program) -> Iterator[Change | None]:
         if not isinstance(node, ast.Name | ast.Call | ast.Subscript):
             continue
         parent, place = program.parents[node]
-        if isinstance(parent, ast.Attribute | ast.Subscript) and place == "value":
+        inside = isinstance(parent, ast.Attribute | ast.Subscript) and place == "value"
+        function = program.function(node)
+        done = set()
+        for found in calls:
+            operand = program.seen(found.operand)
+            text = performed(program, found, program.text(node), None)
+            if text in done or program.function(found.node) is not function:
+                continue
+            if found.node is node or node in ast.walk(found.node):
+                continue
+            done.add(text)
+            alike = operand is not None and operand.shape is not None and seen.shape is not None
+            alike = alike and operand.rank == seen.rank and operand.shape[-1] == seen.shape[-1]
+            yield change((1.8 if alike else 2.6) + 0.2 * inside, program.put(node, text))
+        if inside:
             continue
         for other in _callables(program, node):
             if not _random(program, other.text):

@@ -24,7 +24,8 @@ def fills(program: Program) -> Iterator[Change | None]:
         if literal(parent) is not None or not (large or endless or (filling and value is not None)):
             continue
         for text in _options(program, found.operand if filling and found else None, place):
-            if text != program.text(node):
+            # A large number that is taken away keeps its sign.
+            if text != program.text(node) and (filling or not large or _negative(program, node)):
                 yield change(1.1 if "1e" not in text else 1.3, program.put(node, text))
         if isinstance(value, float | int) and value:
             yield change(1.0, program.put(node, repr(-value)))
@@ -34,6 +35,11 @@ def fills(program: Program) -> Iterator[Change | None]:
         if endless and "tiny" in program.text(node) or program.text(node).endswith(("eps", "max")):
             head = program.text(node).rpartition(".")[0]
             yield change(0.9, program.put(node, f"{head}.min"))
+
+
+def _negative(program: Program, node: ast.expr) -> bool:
+    value = literal(node)
+    return (value is not None and value < 0) or program.text(node).startswith("-")
 
 
 def _options(program: Program, receiver: ast.expr | None, place: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ def reshapes(program: Program) -> Iterator[Change | None]:
         if found.name in _SHAPERS:
             parts = _parts(found)
             if not parts or any(isinstance(p, ast.Starred) for p in parts):
+                yield from _in_place(program, [p for p in parts if not isinstance(p, ast.Starred)])
                 yield from _merged_blindly(program, found, before)
                 continue
             sizes = _sizes(program, parts, math.prod(before))
@@ -235,6 +236,28 @@ def _call(
         operand = program.at(found.operand)
         name = found.name if found.name in _SHAPERS else name
     return f"{operand}.{name}({args})"
+
+
+@family("cut-anew")
+def cuts_anew(program: Program) -> Iterator[Change | None]:
+    """Cut in another order instead of exchanging axes after the cut."""
+    for outer in program.operations("transpose", "swapaxes", "permute", "movedim"):
+        inner = program.operation(outer.operand) if outer.operand is not None else None
+        if outer.form != "method" or inner is None or inner.operand is None:
+            continue
+        if inner.name not in (*_SHAPERS, "unflatten"):
+            continue
+        start, end = program.span(inner.node)
+        whole = program.source[start:end]
+        parts = [a for a in inner.args if not isinstance(a, ast.Starred)]
+        if parts and isinstance(parts[-1], ast.Tuple | ast.List):
+            parts = list(parts[-1].elts)
+        yield change(1.6, program.put(outer.node, whole))
+        for a, b in itertools.combinations(parts, 2):
+            (p, q), (r, s) = program.span(a), program.span(b)
+            swapped = whole[: p - start] + program.text(b) + whole[q - start : r - start]
+            swapped += program.text(a) + whole[s - start :]
+            yield change(1.5, program.put(outer.node, swapped))
 
 
 @family("repeat")

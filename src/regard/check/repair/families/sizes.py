@@ -19,11 +19,14 @@ def layer_sizes(program: Program) -> Iterator[Change | None]:
         if function is None or function.name != "__init__":
             continue
         parent, place = program.parents[node]
-        made = isinstance(parent, ast.Call | ast.keyword) or isinstance(parent, ast.Assign)
+        made = isinstance(parent, ast.Call | ast.keyword | ast.Assign)
+        made = made or (isinstance(parent, ast.BinOp) and isinstance(node, ast.Name))
         value = literal(node) if literal(node) is not None else seen and seen.value
         if not made or place == "func" or not isinstance(value, int) or isinstance(value, bool):
             continue
-        if isinstance(parent, ast.Assign) and literal(node) is not None:
+        # A written 1 or 2 is a count or a kernel, hardly a size; and kernels grow quickly.
+        given = literal(node)
+        if given is not None and (given <= 3 or isinstance(parent, ast.Assign)):
             continue
         for text, _, cost in _within(program, node):
             if text != program.text(node):
