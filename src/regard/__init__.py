@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         general_attention,
     )
     from regard.attention.weights import softmax
+    from regard.check.notebook import load_ipython_extension
+    from regard.check.watch import watch
     from regard.errors import (
         BackendError,
         ConventionError,
@@ -62,6 +64,8 @@ _HOMES = {
     "dot_attention": "regard.attention.steps",
     "general_attention": "regard.attention.steps",
     "softmax": "regard.attention.weights",
+    "watch": "regard.check.watch",
+    "load_ipython_extension": "regard.check.notebook",
     "BackendError": "regard.errors",
     "ConventionError": "regard.errors",
     "InputError": "regard.errors",
@@ -101,6 +105,7 @@ __all__ = [
     "softmax",
     "sparsemax",
     "split_heads",
+    "watch",
 ]
 
 
