@@ -11,7 +11,7 @@ from regard.check.relations.layout import layout
 from regard.check.relations.reading import VIEWS, Reading, merged, readings
 from regard.check.subject import Crash
 
-__all__ = ["bounded", "joined"]
+__all__ = ["bounded", "joined", "of_query"]
 
 _VIEWS = VIEWS | {"dropout"}
 _BENDS = frozenset({"tanh", "sigmoid", "relu", "gelu", "silu", "softplus", "elu", "leaky_relu"})
@@ -49,38 +49,61 @@ def bounded(bench: Bench) -> Verdict | None:
     return holds()
 
 
+@relation("attentional-state-of-query", "tanh(W_c [context; state]) joins the query", cost=1)
+def of_query(bench: Bench) -> Verdict | None:
+    """Read the parts that the last projection joins: one is the state that was scored."""
+    for name, node, parts, step in _joins(bench):
+        if len(parts) != 2:
+            continue
+        sites = readings(bench)
+        own = sites[step : step + 1] if 1 < len(sites) > step else sites
+        if own and not any(_is_query(part, own) for part in parts):
+            return fails(
+                "RG504",
+                f"`{name}` joins the context with another state than the query",
+                level="error",
+                about=name,
+                lines=(node.line,) if node.line else (),
+                depends_on=("returns",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds() if any(r.role == "attentional" for r in bench.contract.returns) else None
+
+
 @relation(
     "attentional-state-joined", "the context comes first, then the state", strict=True, cost=1
 )
 def joined(bench: Bench) -> Verdict | None:
-    """Read the two parts that the last projection joins."""
-    names = [r.name for r in bench.contract.returns if r.role == "attentional"]
-    trace = bench.trace
-    if not names or trace is None or isinstance(trace, Crash):
-        return None
+    """See the activation and the order of the two parts."""
     sites = readings(bench)
-    for name in names:
-        node = dict(zip(bench.out.names, trace.outputs, strict=False)).get(name)
-        for step, (parts, tanh) in enumerate(_parts(node)):
-            own = sites[step : step + 1] if step < len(sites) else sites
-            weights = {r.site.weights.index for r in sites}
-            wrong = ""
-            if not tanh:
-                wrong = "is no tanh"
-            elif len(parts) != 2:
-                wrong = f"joins {len(parts)} parts"
-            elif not any(_is_context(parts[0], r) for r in sites):
-                wrong = "does not start with the context"
-            elif len(sites) == 1 and trace.above(parts[1]) & weights:
-                wrong = "holds no state beside the context"
-            elif len(sites) > 1 and not _is_query(parts[1], own):
-                wrong = "joins another state than the query"
-            if wrong:
-                return fails("RG504", f"`{name}` {wrong}", about=name)
-    return holds()
+    for name, node, parts, _ in _joins(bench):
+        wrong = ""
+        if node.op != "tanh":
+            wrong = "is no tanh"
+        elif len(parts) != 2:
+            wrong = f"joins {len(parts)} parts"
+        elif not any(_is_context(parts[0], r) for r in sites):
+            wrong = "does not start with the context"
+        elif not _is_state(parts[1]):
+            wrong = "ends with something else than the state"
+        if wrong:
+            return fails("RG504", f"`{name}` {wrong}", about=name)
+    return holds() if any(r.role == "attentional" for r in bench.contract.returns) else None
 
 
-def _parts(node: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
+def _joins(bench: Bench) -> Iterator[tuple[str, Any, tuple[Any, ...], int]]:
+    """Each attentional result: its name, its last activation, what is joined, the step."""
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash):
+        return
+    outputs = dict(zip(bench.out.names, trace.outputs, strict=False))
+    for returned in bench.contract.returns:
+        if returned.role == "attentional":
+            for step, (node, parts) in enumerate(_parts(outputs.get(returned.name))):
+                yield returned.name, node, parts, step
+
+
+def _parts(node: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Operands of the concatenations under the projections that an output consists of."""
     node = _back(node)
     if node is None:
@@ -89,12 +112,11 @@ def _parts(node: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
         for each in node.inputs:
             yield from _parts(each)
         return
-    tanh = node.op == "tanh"
     inner = _back(node.inputs[0]) if node.op in _BENDS else node
     if inner is not None and inner.op in ("linear", "matmul", "mm", "bmm", "einsum", "addmm"):
         operand = next((_back(i) for i in inner.inputs if _content(i)), None)
         if operand is not None and operand.op == "cat":
-            yield tuple(operand.inputs), tanh
+            yield node, tuple(operand.inputs)
 
 
 def _content(node: Any) -> bool:
@@ -117,6 +139,15 @@ def _is_context(node: Any, reading: Reading) -> bool:
     return bool(
         value.size == whole.size and near(np.sort(value, None), np.sort(whole, None), 1e-4)
     )
+
+
+def _is_state(node: Any) -> bool:
+    """An argument or a cell's state as it is, not projected."""
+    node = _back(node)
+    for _ in range(6):
+        if node.op in ("getitem", "select", "unbind") and node.inputs:
+            node = _back(node.inputs[0])
+    return node.op == "input" or node.op in _CELLS
 
 
 def _is_query(node: Any, sites: list[Reading]) -> bool:

@@ -79,13 +79,21 @@ def parameters_matter(bench: Bench) -> Verdict | None:
     if isinstance(found, Crash) or not found:
         return None
     tables = _tables(bench.instance.module)
+    # Units of a rectifier that no example turns on get none, rightly.
+    rectified = "relu" in bench.case.loaded.source.lower()
+    largest = max(
+        (float(np.nanmax(np.abs(g))) for g in found.values() if g is not None and g.size),
+        default=0.0,
+    )
     for name, gradient in found.items():
         kind, short = name.split(":", 1)
         if kind == "input" and short not in here.content:
             continue
         if "bias" in short.rsplit(".", 1)[-1] or short in ("b", "b_a"):
             continue  # a bias on keys or on the score cancels in the softmax, rightly
-        verdict = _dead(name, gradient, short in tables or kind == "input")
+        verdict = _dead(
+            name, gradient, short in tables or kind == "input" or rectified, largest
+        )
         if verdict is not None:
             return verdict
     return holds()
@@ -115,7 +123,9 @@ def values_matter(bench: Bench) -> Verdict | None:
     return holds() if listed else None
 
 
-def _dead(name: str, gradient: np.ndarray | None, whole: bool) -> Verdict | None:
+def _dead(
+    name: str, gradient: np.ndarray | None, whole: bool, largest: float
+) -> Verdict | None:
     kind, short = name.split(":", 1)
     what = "parameter" if kind == "param" else "argument"
     if gradient is not None and np.isnan(gradient).any():
@@ -125,7 +135,8 @@ def _dead(name: str, gradient: np.ndarray | None, whole: bool) -> Verdict | None
             about=short,
             measured=(Measurement(f"gradient of {short}", "NaN", "must be finite"),),
         )
-    if gradient is None or not np.abs(gradient).max() > 0:
+    # What cancels in the softmax leaves rounding behind.
+    if gradient is None or not np.abs(gradient).max() > 1e-7 * largest:
         return fails(
             "RG701",
             f"{what} `{short}` gets no gradient",

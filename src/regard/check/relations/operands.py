@@ -9,7 +9,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import VIEWS, weighing
 from regard.check.subject import Crash
 
-__all__ = ["BENDS", "bend_above", "general", "plain"]
+__all__ = ["BENDS", "bend_above", "general", "learned", "plain"]
 
 BENDS = frozenset(
     {"tanh", "relu", "sigmoid", "gelu", "silu", "leaky_relu", "elu", "softplus", "cos", "sin"}
@@ -42,8 +42,10 @@ def plain(bench: Bench) -> Verdict | None:
                 bent = _bent(node)
                 if bent is not None:
                     return fails("RG504", f"{bent.op} bends an operand", lines=(bent.line,))
-        elif score in ("additive", "concat") and site.product is not None:
-            bend = next((b for b in map(bend_above, site.product.inputs) if b), None)
+        elif score in ("additive", "concat", "location") and site.product is not None:
+            own = learned(bench)
+            bends = (bend_above(n, own) for n in site.product.inputs)
+            bend = next((b for b in bends if b is not None), None)
             if bend is None or not bend.inputs:
                 continue
             asked = True
@@ -51,6 +53,12 @@ def plain(bench: Bench) -> Verdict | None:
             if odd is not None:
                 return fails("RG504", f"{odd.op} joins the projections", lines=(odd.line,))
     return holds() if asked else None
+
+
+def learned(bench: Bench) -> frozenset[str]:
+    """Sources that are learned arrays given as arguments."""
+    named = (n for n in bench.probe.floats() if bench.probe.is_parameter(n))
+    return frozenset(f"input:{n}" for n in named)
 
 
 def _bent(node: Any) -> Any:
@@ -68,7 +76,7 @@ def _bent(node: Any) -> Any:
     return None
 
 
-def bend_above(node: Any) -> Any:
+def bend_above(node: Any, learned: frozenset[str] = frozenset()) -> Any:
     """The activation that an operand comes from through views and learned factors, or None."""
     stack = [node]
     for _ in range(30):
@@ -77,7 +85,11 @@ def bend_above(node: Any) -> Any:
         one = stack.pop(0)
         if one.op in BENDS:
             return one
-        if one.op in _ON or one.op in ("mul", "div"):
+        given = [
+            any(s.startswith("input:") and s not in learned for s in n.sources)
+            for n in one.inputs
+        ]
+        if one.op in _ON or (one.op in ("mul", "div") and sum(given) < 2):
             stack += one.inputs
     return None
 
@@ -88,7 +100,7 @@ def _not_summed(node: Any) -> Any:
         if not stack:
             return None
         one = stack.pop()
-        if one.op in ("mul", "sub", "div") and len(one.inputs) == 2:
+        if one.op in BENDS or (one.op in ("mul", "sub", "div") and len(one.inputs) == 2):
             return one
         if one.op in _ON | {"add", "mul", "div"}:
             stack += one.inputs

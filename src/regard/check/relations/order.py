@@ -117,6 +117,7 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     "RG103",
                     f"`{name}` of a query depends on the other queries",
                     about=name,
+                    depends_on=("inputs",),
                     measured=(
                         Measurement(
                             "alone against among others",

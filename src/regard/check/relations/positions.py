@@ -8,7 +8,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.reading import readings, spread
+from regard.check.relations.reading import readings, spread, weighing
 from regard.check.subject import Crash
 
 __all__ = ["by_distance", "rotation", "turned"]
@@ -40,36 +40,57 @@ def by_distance(bench: Bench) -> Verdict | None:
     trace = record(bench.instance, bench.probe, bench.sizes, args=args)
     if isinstance(trace, Crash) or trace.crash is not None:
         return None
-    from regard.check.relations.reading import weighing  # noqa: PLC0415
-
     for site in trace.sites:
-        scores = weighing(here, site.scores, site.axis)
-        if scores is None or scores.shape[-1] != here.n_keys or scores.shape[2] < 2:
-            continue
-        fine = np.isfinite(scores) & (np.abs(scores) < 1e4)
-        both = fine[..., :-1, :-1] & fine[..., 1:, 1:]
-        # A bias that a row shares has no effect: compare differences along the keys.
-        calm = np.where(fine, scores, 0.0)
-        a, b = calm[..., :-1, :-1], calm[..., 1:, 1:]
-        da, db = np.diff(a, axis=-1), np.diff(b, axis=-1)
-        both = both[..., 1:] & both[..., :-1]
-        if not both.any():
-            continue
-        gap = float(np.abs(da - db)[both].max())
-        spread_ = float(np.abs(da[both]).max())
-        if spread_ < 1e-6:
-            return _positionless(kind, site)
-        if gap > 1e-3 * (1.0 + spread_):
+        wrong = _values_turn(here, site) or _off_diagonal(here, site)
+        if wrong:
+            text, measured = wrong
             return fails(
                 "RG504",
-                f"{kind} scores depend on the positions, not on their distance alone",
+                f"with equal content {text}; {kind} scores depend on the distance alone",
                 level="error",
                 lines=(site.scores.line,),
-                measured=(Measurement("change along a diagonal", f"{gap:.3g}", "must be 0"),),
+                measured=measured,
                 depends_on=("positions",),
                 hidden="every shape is right and nothing raises",
             )
     return holds() if trace.sites else None
+
+
+_Wrong = tuple[str, tuple[Measurement, ...]]
+
+
+def _values_turn(here: Layout, site: Any) -> _Wrong | None:
+    value = None if site.value is None else spread(here, site.value, here.keys, 1)
+    if value is None or value.shape[2] != here.n_keys:
+        return None
+    gap = float(np.abs(value - value[:, :, :1]).max())
+    if gap <= 1e-3:
+        return None
+    return "the values differ by position", (
+        Measurement("change of a value", f"{gap:.3g}", "must be 0"),
+    )
+
+
+def _off_diagonal(here: Layout, site: Any) -> _Wrong | None:
+    scores = weighing(here, site.scores, site.axis)
+    if scores is None or scores.shape[-1] != here.n_keys or scores.shape[2] < 2:
+        return None
+    fine = np.isfinite(scores) & (np.abs(scores) < 1e4)
+    calm = np.where(fine, scores, 0.0)
+    # A bias that a row shares has no effect: compare differences along the keys.
+    steps, both = np.diff(calm, axis=-1), fine[..., 1:] & fine[..., :-1]
+    a, b = steps[..., :-1, :-1], steps[..., 1:, 1:]
+    both = both[..., :-1, :-1] & both[..., 1:, 1:]
+    if not both.any():
+        return None
+    gap, size = float(np.abs(a - b)[both].max()), float(np.abs(a[both]).max())
+    if size < 1e-6:
+        return "all scores are alike", (Measurement("change along the keys", "0", "not 0"),)
+    if gap <= 1e-3 * (1.0 + size):
+        return None
+    return "scores change along a diagonal", (
+        Measurement("change along a diagonal", f"{gap:.3g}", "must be 0"),
+    )
 
 
 @relation("rotation", "features turn by position / 10000^(2i/d)", strict=True, cost=2)
@@ -134,17 +155,6 @@ def _level(here: Layout, name: str, value: Any) -> Any:
     for i in at:
         opened = np.repeat(opened.take([0], axis=i), axes.shape[i], axis=i)
     return opened.reshape(value.shape)
-
-
-def _positionless(kind: object, site: Any) -> Verdict:
-    return fails(
-        "RG504",
-        f"the {kind} positions that are declared do not reach the scores",
-        level="error",
-        lines=(site.scores.line,),
-        depends_on=("positions",),
-        hidden="every shape is right and nothing raises",
-    )
 
 
 def _is_number(value: Any) -> bool:

@@ -39,7 +39,7 @@ def formula(bench: Bench) -> Verdict | None:
 def _contexts(
     bench: Bench, here: Layout, weights: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The one plain result that has the features of the values, and the context it should be."""
+    """The one plain result with the features of the values, and what it should be."""
     value, names = _value(here), list(here.contexts())
     # A mask over the queries zeroes rows; the weights alone are compared then.
     if value is None or len(names) != 1 or _has_query_mask(here):

@@ -81,15 +81,28 @@ def _read(here: Layout, site: Any, interleaved: bool) -> Reading | None:
         one, two = two, one
     if here.is_self and one is not None and two is not None:
         one, two = _oriented(here, one, two, scores)
+    own = _head_names(here, site)
     parts = [
-        None if n is None else spread(here, _source(n), axes, heads, interleaved)
+        None
+        if n is None
+        else spread(here, _source(n), axes, heads, interleaved=interleaved, own=own)
         for n, axes in ((one, here.queries), (two, here.keys), (site.value, here.keys))
     ]
     context = None
     if site.context is not None:
-        context = spread(here, site.context, here.queries, heads, interleaved)
+        context = spread(
+            here, site.context, here.queries, heads, interleaved=interleaved, own=own
+        )
     query, key, value = parts
     return Reading(site, weights, scores, query, key, value, context, heads, interleaved)
+
+
+def _head_names(here: Layout, site: Any) -> tuple[str, ...]:
+    """Names of the axes that the weights have beside example, query and key."""
+    names = _opened(here, site.weights)[0]
+    known = {"batch", *here.keys, *here.queries, "1"}
+    own = [n for n in names if n not in known]
+    return tuple(dict.fromkeys((*own, *_HEADS)))
 
 
 def _oriented(here: Layout, one: Any, two: Any, scores: np.ndarray) -> tuple[Any, Any]:
@@ -147,18 +160,27 @@ def weighing(here: Layout, node: Any, axis: Any) -> np.ndarray | None:
 
 
 def spread(
-    here: Layout, node: Any, positions: Sequence[str], heads: int, interleaved: bool = False
+    here: Layout,
+    node: Any,
+    positions: Sequence[str],
+    heads: int,
+    *,
+    interleaved: bool = False,
+    own: Sequence[str] = _HEADS,
 ) -> np.ndarray | None:
     """A node as (batch, heads, position, features), heads split in the field's order."""
     names, shape, _ = _opened(here, node)
     batch = [i for i, n in enumerate(names) if n == "batch"]
     place = [i for i, n in enumerate(names) if n in positions]
-    head = [i for i, n in enumerate(names) if n in _HEADS]
-    if here.queries == ("beam",) and positions == here.keys:
-        place = [i for i, n in enumerate(names) if n in positions]
+    head = [i for i, n in enumerate(names) if n in own]
     rest = [i for i in range(len(names)) if i not in (*batch, *place, *head)]
-    if len(batch) > 1 or len(place) > len(positions) or len(head) > 1:
+    if (
+        len(batch) > 1
+        or len(place) > len(positions)
+        or len({names[i] for i in head}) < len(head)
+    ):
         return None
+    head.sort(key=lambda i: list(own).index(names[i]))
     if any(names[i] in (*here.keys, *here.queries) for i in rest):
         return None
     array = node.value.reshape(shape).transpose(*batch, *head, *place, *rest)

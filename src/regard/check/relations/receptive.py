@@ -7,7 +7,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
 
-__all__ = ["influences", "receptive_field", "weight_pattern"]
+__all__ = ["cool", "influences", "receptive_field", "weight_pattern"]
 
 _COOL = 0.2
 
@@ -38,6 +38,11 @@ def weight_pattern(bench: Bench) -> Verdict | None:
     tiny = 1e-3 if bench.contract.dtype in ("float16", "bfloat16") else 1e-5
     seen = (np.abs(weights) > tiny).any(axis=1)
     unseen = (np.abs(weights) < 1e-9).any(axis=1)
+    if (unseen & here.allowed()).any() and cool(here):
+        out = bench.ok(**cool(here))  # a weight may vanish beside another in hot scores
+        calm = here.alignment(out) if out is not None else None
+        if calm is not None:
+            unseen &= (np.abs(calm) < 1e-9).any(axis=1)
     return _against(here, seen, unseen, bench.contract.weights or "", "weighs")
 
 
@@ -52,17 +57,17 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     half = bench.contract.dtype in ("float16", "bfloat16")
     allowed = here.allowed()
     still |= True
-    cool = _cool(here)
+    calmer = cool(here)
     left = list(range(here.n_keys))
     # A key of little weight is asked again, louder, and at last among cooler scores.
     for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, 0.0)):
         variants = [here.at_key(j, salt, scale or 1.0) for j in left]
         before: np.ndarray | None = base
         if not scale:
-            out = bench.ok(**cool)
+            out = bench.ok(**calmer)
             before = here.context(out, name) if out is not None else None
             variants = [
-                {**cool, **{n: v * _COOL for n, v in each.items() if n in cool}}
+                {**calmer, **{n: v * _COOL for n, v in each.items() if n in calmer}}
                 for each in variants
             ]
         if before is None:
@@ -81,7 +86,7 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     return moved, still
 
 
-def _cool(here: Layout) -> dict[str, np.ndarray]:
+def cool(here: Layout) -> dict[str, np.ndarray]:
     """The float arguments made small, so that no weight vanishes beside another."""
     names = [n for n in here.probe.floats() if here.contract.kinds.get(n) is None]
     return {n: here.probe.args[n] * _COOL for n in names if n in here.content}

@@ -5,7 +5,7 @@ from typing import Any
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
-from regard.check.relations.operands import BENDS, bend_above
+from regard.check.relations.operands import BENDS, bend_above, learned
 from regard.check.relations.reading import Reading, readings
 
 __all__ = ["form", "scale"]
@@ -38,7 +38,7 @@ def form(bench: Bench) -> Verdict | None:
         site = reading.site
         if site.product is None:
             continue
-        if score in ("additive", "concat"):
+        if score in ("additive", "concat", "location"):
             asked = True
             verdict = _activation(bench, site)
             if verdict is not None:
@@ -69,12 +69,17 @@ def form(bench: Bench) -> Verdict | None:
 def _activation(bench: Bench, site: Any) -> Verdict | None:
     wanted = bench.contract.activation
     late = next((n for n in site.pre_ops if n.op in BENDS), None)
-    found = next((b for b in map(bend_above, site.product.inputs) if b is not None), None)
+    own = learned(bench)
+    bends = (bend_above(n, own) for n in site.product.inputs)
+    found = next((b for b in bends if b is not None), None)
     if found is not None and found.op == wanted and late is None:
         times = found.inputs[0] if found.inputs else found
         while times.op in ("view", "reshape", "transpose", "permute") and times.inputs:
             times = times.inputs[0]
-        both = [any(s.startswith("input:") for s in n.sources) for n in times.inputs]
+        both = [
+            any(s.startswith("input:") and s not in own for s in n.sources)
+            for n in times.inputs
+        ]
         if times.op == "mul" and len(both) == 2 and all(both):
             return fails(
                 "RG504",
