@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         general_attention,
     )
     from regard.attention.weights import softmax
-    from regard.check.notebook import load_ipython_extension
     from regard.check.watch import watch
     from regard.errors import (
         BackendError,

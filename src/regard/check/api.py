@@ -6,10 +6,11 @@ cell, or a script that would train for hours when run again, can be checked from
 """
 
 import ast
+import contextlib
 import inspect
 import linecache
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from regard.check.check import Options, check_source
@@ -111,7 +112,24 @@ def check(
         write_test=write_test,
         flags=flags or None,
     )
-    return check_source(source, path, found.__qualname__, contract, options)
+    with _text_kept(path):
+        return check_source(source, path, found.__qualname__, contract, options)
+
+
+@contextlib.contextmanager
+def _text_kept(path: str) -> Iterator[None]:
+    """Keep the lines that tracebacks, and the next check, read of a path.
+
+    A check runs edited texts under the path of the user's, whose lines Python then shows.
+    """
+    before = linecache.cache.get(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            linecache.cache.pop(path, None)
+        else:
+            linecache.cache[path] = before
 
 
 def _definition(target: Any) -> Any:
@@ -160,5 +178,3 @@ def _text(found: Any) -> tuple[str, str, dict[str, Any]]:
     module = sys.modules.get(found.__module__)
     scope = dict(vars(module)) if module is not None else {}
     return "\n".join(kept) + "\n", path, scope
-
-

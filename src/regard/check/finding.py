@@ -179,6 +179,16 @@ class Report:
         here = {f.level for f in self.findings if not f.suppressed}
         return next((level for level in levels if level in here), None)
 
+    def __repr__(self) -> str:
+        from regard.check.render import render  # noqa: PLC0415 - records know no renderer
+
+        return render("full", [self]).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        from regard.check.render import render  # noqa: PLC0415
+
+        return render("notebook", [self])
+
     def as_json(self) -> dict[str, Any]:
         """Return the machine form: plain lists, dicts, texts and numbers."""
         return {

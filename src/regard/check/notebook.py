@@ -5,7 +5,9 @@ the attention that the cell defines is checked where it stands, and each report 
 """
 
 import ast
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from regard.check.watch import watch
@@ -69,7 +71,7 @@ def run_cell(
     if not ran.success:
         return []
     reports = []
-    for name in names or _attention(cell):
+    for name in names or _attention(shell.transform_cell(cell)):
         try:
             reports.append(_checked(shell, name, statements))
         except RegardError as error:
@@ -120,14 +122,14 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _attention(cell: str) -> Sequence[str]:
-    """Names of what looks like attention in a cell; magics and broken lines hide nothing."""
-    try:
-        from regard.check.roles.discover import discover  # noqa: PLC0415
+def _attention(source: str) -> Sequence[str]:
+    """Names of what looks like attention in a text."""
+    from regard.check.roles.discover import Candidate, discover  # noqa: PLC0415 - loads NumPy
 
-        return list(discover(cell))
-    except (SyntaxError, ImportError):
-        return []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "cell.py")
+        path.write_text(source, encoding="utf-8")
+        return [one.entry for one in discover(path) if isinstance(one, Candidate)]
 
 
 def _show(report: Any) -> None:

@@ -102,7 +102,6 @@ class Watch:
         if mode is not None:
             mode.__exit__(kind, error, trace)
         if isinstance(error, Exception):
-            _without_us(error)
             self.annotate(error)
         if self._report and self.broadcasts:
             print(f"regard.watch: {self.summary}", file=sys.stderr)
@@ -132,6 +131,7 @@ class Watch:
         It is never added twice, and never fails.
         """
         with contextlib.suppress(Exception):
+            _without_us(error)
             for one in _chain(error):
                 text = self._note(one)
                 if text:

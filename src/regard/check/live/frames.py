@@ -8,6 +8,7 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -212,7 +213,10 @@ def _attributes(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _short(path: str) -> str:
-    """A path from here if it lies below, as tracebacks of the user's tools show it."""
+    """A path from here if it lies below; a notebook's cell by its number."""
+    cell = re.match(r"<ipython-input-(\d+)-", path)
+    if cell:
+        return f"In[{cell.group(1)}]"
     try:
         shown = os.path.relpath(path)
     except (ValueError, OSError):  # another drive, or the folder is gone
