@@ -131,6 +131,8 @@ def _code(verdict: Verdict, place: Suspect, view: View, *, narrow: bool) -> str:
         return "RG601"
     if verdict.relation == "score-scale" and _is_other_score(view):
         return "RG504"
+    if place.kind == "pattern" and verdict.rule == "RG201":
+        return "RG202"  # neither the mask nor its reverse
     return place.rule or verdict.rule or "RG101"
 
 

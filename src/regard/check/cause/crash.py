@@ -13,6 +13,7 @@ from regard.check.trace.records import Node, Trace
 __all__ = ["crash", "meeting"]
 
 _ODD_BEFORE = frozenset({"idle", "diagonal", "regrouped", "tiled", "alone"})
+_RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu", "gru_cell", "lstm_cell"})
 _LAYERS = frozenset({"linear", "conv1d", "conv2d"})
 _SAME = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "getitem"}
@@ -33,6 +34,9 @@ def crash(verdict: Verdict, view: View) -> list[Suspect]:
     found += [replace(s, what=what) for s in oddities(view) if s.kind in _ODD_BEFORE]
     if failed.op == "linear" and len(failed.inputs) > 1:
         found += _layer(failed, view, what)
+    elif failed.op in _RECURRENT:
+        built = view.text.layer_at(failed.span)
+        found += [Suspect(built, failed, what)] if built is not None else []
     elif failed.op in _MEETS or len(failed.inputs) > 1:
         found += _pair(failed, view, what)
     found += view.blame(failed, "here", what)
@@ -71,6 +75,8 @@ def _last(node: Node) -> str:
 
 def _clash(failed: Node) -> tuple[str, str] | None:
     """The two axes that ought to be one."""
+    if len(failed.inputs) < 2:
+        return None
     left, right = failed.inputs[0], failed.inputs[1]
     if failed.op in ("matmul", "bmm", "mm") and left.shape and right.shape:
         at = -2 if len(right.shape) > 1 else -1
@@ -111,6 +117,8 @@ def _layer(failed: Node, view: View, what: str) -> Iterator[Suspect]:
     if unmerged or strange:
         # Axes that the layer sums over still stand apart, or positions among the features.
         origin = _origin(given, _last(given)) if strange else None
+        if origin is None and given.name and given.span is not None:
+            origin = given
         yield from view.blame(origin or failed, "operand", what)
     elif missing or (wanted - has and has - wanted and "+" in _last(weight)):
         # The layer was made for a content that it does not get.
@@ -164,6 +172,7 @@ def _pair(failed: Node, view: View, what: str) -> Iterator[Suspect]:
         yield from view.blame(failed, "here", what)
     for operand in failed.inputs:
         yield from _strange_axis(operand, clash, view, what, fused=fused)
+    yield from _wrong_scores(failed, view, what)
     for operand in failed.inputs:
         # A length read from another axis.
         for node, axis, line in view.reads():
@@ -182,16 +191,19 @@ def _strange_axis(
     declared = {t for a in view.contract.inputs.values() for t in a.split()}
     declared |= {t for r in view.contract.returns for t in r.axes.split()}
     heads = next((n for n in ("heads", "kv_heads") if operand.axes.count(n) > 1), "")
-    if heads:
+    if heads and _product(operand) is not None:
         # Scores between heads: the product's operands have positions where heads belong.
-        product = operand
-        while product.inputs and product.arguments.get("written") is None:
-            product = product.inputs[0]
-        for part in product.inputs[:1]:
+        product = _product(operand)
+        for part in product.inputs[:1] if product is not None else ():
             maker: Node | None = part
             while maker is not None and maker.op not in ("view", "reshape", "unflatten"):
                 maker = maker.inputs[0] if maker.inputs else None
             yield from view.blame(maker, "here", what, kind="strange")
+    if operand.axes.count("batch") > 1:
+        node = operand
+        while node.inputs and node.inputs[0].axes.count("batch") > 1:
+            node = node.inputs[0]
+        yield from view.blame(node, "axis", what, kind="strange")
     if "batch" in operand.axes[1:] and operand.axes[0] != "batch" and not fused:
         moved = _moved_batch(operand)
         if moved is not None:
@@ -220,16 +232,48 @@ def _moved_batch(node: Node) -> Node | None:
 
 def _mask(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Suspect]:
     """Scores against a mask of other positions, or with features left in it."""
-    scores, mask = failed.inputs[0], failed.inputs[1]
-    if failed.op == "where" or any(a.startswith("d_") for a in scores.axes):
+    scores, mask = failed.inputs[:2] if failed.op != "where" else failed.inputs[1::-1]
+    if any(a.startswith("d_") for a in scores.axes):
         return
     over = [a for a in mask.axes if a.startswith("d_")]
     names = [n for n in mask.axes if n in clash]
     for name in (*over, *names):
+        if not _content(mask):
+            for node, axis, line in view.reads():
+                if node.axes[axis] == name:
+                    yield Suspect(view.text.whole(line), mask, what, kind="length")
         origin = _origin(mask, name)
         if origin is not None and (over or name.startswith("T")):
             yield from view.blame(origin, "operand", what)
             return
+
+
+def _product(node: Node) -> Node | None:
+    """The product of two contents that a node carries on, if it does."""
+    for _ in range(20):
+        if node.arguments.get("written") is not None:
+            return node if node.op != "linear" else None
+        if not node.inputs:
+            return None
+        node = node.inputs[0]
+    return None
+
+
+def _wrong_scores(failed: Node, view: View, what: str) -> Iterator[Suspect]:
+    """Weights or scores without an axis of keys: the product, or what was taken for scores."""
+    keys = view.contract.key_axis
+    for operand in failed.inputs:
+        above = view.trace.above(operand)
+        site = next((s for s in view.trace.sites if s.weights.index in above), None)
+        masked = failed.op == "masked_fill" and operand is failed.inputs[0]
+        if keys is None or keys in operand.axes or not (site or masked):
+            continue
+        product = _product(site.scores if site else operand)
+        features = any(a.startswith("d_") for a in operand.axes[-2:])
+        if product is not None and product.line != failed.line:
+            yield from view.blame(product, "operand", what, kind="scores")
+        elif site is not None and features:
+            yield from view.blame(site.weights, "operand", what, kind="scores")
 
 
 def _built(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Suspect]:
@@ -244,7 +288,8 @@ def _built(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Sus
         others = [_through_views(n) for n in failed.inputs if n is not operand]
         features = all(n.startswith("d_") for n in clash)
         against = features and size in clash and any(n.op == "input" for n in others)
-        if against or _unlikely(size):
+        lone = features and size in clash and _is_lone(node, failed, view)
+        if against or lone or _unlikely(size):
             weight = next((i for i in node.inputs if i.op == "param"), None)
             name = weight.name.removeprefix("self.").removesuffix(".weight") if weight else ""
             built = view.text.constructor(name) if name else None
@@ -252,10 +297,18 @@ def _built(failed: Node, clash: set[str], view: View, what: str) -> Iterator[Sus
                 yield Suspect(built, weight, what, kind="built")
 
 
+def _is_lone(node: Node, failed: Node, view: View) -> bool:
+    """Whether no other layer takes a layer's size, while one takes what it meets."""
+    mine = {i.index for i in node.inputs}
+    takes = [p.shape[-1] for p in view.trace.params.values() if p.shape and p.index not in mine]
+    sizes = {n.shape[-1] for n in failed.inputs if n.shape} - {node.shape[-1]}
+    return node.shape[-1] not in takes and any(s in takes for s in sizes)
+
+
 def _unlikely(size: str) -> bool:
     """Whether a layer's size is named after something that is no size of features."""
     named = names_in(size)
-    return size == "?" or "-" in size or any(n.startswith(("T", "batch")) for n in named)
+    return "-" in size or any(n.startswith(("T", "batch")) for n in named)
 
 
 def _through_views(node: Node) -> Node:

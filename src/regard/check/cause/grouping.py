@@ -19,7 +19,13 @@ _RANK = (
 # Relations that many different bugs break: they name a cause only where nothing else does.
 _SYMPTOMS = frozenset({"repeated-keys", "inputs-matter", "parameters-matter", "queries-apart"})
 _SYMPTOMS |= {"example-alone"}
-_SYMPTOMS |= {"weights-recomputed", "context-recomputed", "heads-merged", "given-scores"}
+_SYMPTOMS |= {
+    "weights-recomputed",
+    "context-recomputed",
+    "heads-merged",
+    "given-scores",
+    "formula",
+}
 _TELLING = frozenset({"eval-repeatable", "declared-layer"})  # nothing else breaks these
 
 _EVERY = frozenset(_RANK)
@@ -38,7 +44,7 @@ _EXPLAINS: Mapping[str, frozenset[str]] = {
         _MASKS - {"RG206", "RG205"},
         _MASKS
         | {"RG305", "RG701", "RG802", "RG801", "RG303", "RG103", "RG703"}
-        | {"RG601", "RG602", "RG702"},
+        | {"RG601", "RG602", "RG702", "RG102", "RG401"},
     ),
     **dict.fromkeys(
         ("RG304", "RG305", "RG504"),
