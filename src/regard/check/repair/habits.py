@@ -52,11 +52,11 @@ def _unchanged(chosen: Sequence["Survivor"], before: Sequence[np.ndarray]) -> li
 
 
 def joins_in_order(source: str) -> bool:
-    """Whether names that are joined stand in the order in which they were bound.
+    r"""Whether names that are joined stand in the order in which they were bound.
 
-    >>> joins_in_order("def f(a, b):\\n    return cat([a, b])")
+    >>> joins_in_order("def f(a, b):\n    return cat([a, b])")
     True
-    >>> joins_in_order("def f(a, b):\\n    return cat([b, a])")
+    >>> joins_in_order("def f(a, b):\n    return cat([b, a])")
     False
     """
     for function in ast.walk(ast.parse(source)):

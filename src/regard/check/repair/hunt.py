@@ -30,6 +30,7 @@ class Found:
 class Hunt:
     """Judges candidates of one file.
 
+    ``target`` is its text, its path and the name of what is checked.
     ``complete`` is False where the time ran out before every rival was tried that is about as
     simple as the first survivor.
     """
@@ -41,15 +42,15 @@ class Hunt:
 
     def __init__(
         self,
-        source: str,
-        path: str,
-        entry: str,
+        target: tuple[str, str, str],
         contract: Contract,
         failed: Sequence[Verdict],
+        *,
         seed: int,
         deadline: float,
     ) -> None:
-        self.source, self.path, self.entry, self.contract = source, path, entry, contract
+        self.source, self.path, self.entry = target
+        self.contract = contract
         self.seed, self.deadline = seed, deadline
         self.tried, self.complete = 0, True
         self._found: list[tuple[float, Candidate, str, list[np.ndarray]]] = []
@@ -91,7 +92,7 @@ class Hunt:
                 return results.outputs if self._must <= asked else None
         except TookTooLong:
             return None
-        except Exception:  # noqa: BLE001 - an edited text may break what a relation expects
+        except Exception:
             return None
 
     def _case(self, text: str, seed: int) -> Case | None:
@@ -148,5 +149,5 @@ class Hunt:
             with limit(2 * self.seconds):
                 case = self._case(text, seed)
                 return None if case is None else self._ask(case, (0, 1, 2), only=only)
-        except (TookTooLong, Exception):  # noqa: BLE001 - as above
+        except (TookTooLong, Exception):
             return None

@@ -80,15 +80,16 @@ def observe(
     tree: ast.Module,
     numbered: dict[ast.AST, int],
     source: str,
+    *,
     path: str,
     entry: str,
     contract: Contract,
-    *,
     seed: int = 0,
 ) -> Observed:
     """Run a file and return what its expressions and names were.
 
-    Never raises: where the code crashes, what was seen until then is returned.
+    ``tree`` is the source's, ``numbered`` the expressions to look at. Never raises: where the
+    code crashes, what was seen until then is returned.
     """
     seen = Observed()
     if "torch" in source:
@@ -99,7 +100,9 @@ def observe(
         run = _runner(source, path, entry, contract, seed)
         seen.crash = _with_names(run, path, seen)
     with contextlib.suppress(Exception, TookTooLong), limit(4.0):
-        wrapped = ast.unparse(ast.fix_missing_locations(_Wrap(numbered).visit(_copy(tree, numbered))))
+        wrapped = ast.unparse(
+            ast.fix_missing_locations(_Wrap(numbered).visit(_copy(tree, numbered)))
+        )
 
         def record(number: int, value: Any) -> Any:
             # Whatever a user's object does when it is looked at, their run goes on.
@@ -210,8 +213,8 @@ def kind_of(value: Any) -> str:
         return "mask" if "bool" in dtype else "float" if "float" in dtype else "index"
     if hasattr(value, "named_parameters"):
         return "module"
-    for kind, types in (("list", list), ("tuple", tuple), ("dict", dict)):
-        if isinstance(value, types):
+    for kind, container in (("list", list), ("tuple", tuple), ("dict", dict)):
+        if isinstance(value, container):
             return kind
     return "function" if callable(value) else "other"
 

@@ -1,33 +1,14 @@
-"""A file as its syntax tree with the exact place of every node, its scopes and its library."""
+"""A file with what its expressions were when it ran: kinds, shapes, names in reach, calls."""
 
 import ast
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from regard.check.contract import Contract
-from regard.check.repair.candidate import Span
 from regard.check.repair.observe import Observed, Seen, observe
+from regard.check.repair.written import Written
 
 __all__ = ["Operation", "Program", "Variable"]
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_LEVELS: dict[type[ast.AST], int] = {
-    ast.Tuple: 0,
-    ast.NamedExpr: 0,
-    ast.Yield: 0,
-    ast.Starred: 0,
-    ast.Lambda: 1,
-    ast.IfExp: 1,
-    ast.Compare: 5,
-    ast.UnaryOp: 12,
-}
-_OPERATORS: dict[type[ast.AST], int] = {
-    **{ast.Or: 2, ast.And: 3, ast.Not: 4, ast.BitOr: 6, ast.BitXor: 7, ast.BitAnd: 8},
-    **{ast.LShift: 9, ast.RShift: 9, ast.Add: 10, ast.Sub: 10, ast.Mult: 11, ast.Div: 11},
-    **{ast.FloorDiv: 11, ast.Mod: 11, ast.MatMult: 11, ast.Pow: 13},
-}
-ATOM = 15
 
 
 @dataclass(frozen=True)
@@ -64,7 +45,7 @@ class Operation:
         return next((k for k in self.node.keywords if k.arg in names), None)
 
 
-class Program:
+class Program(Written):
     """A text, its tree, and what its expressions were when it ran.
 
     Parameters
@@ -73,41 +54,37 @@ class Program:
         The whole file.
     path, entry, contract, seed
         As :func:`regard.check.relations.base.judge` takes them.
+
+    Raises
+    ------
+    SyntaxError
+        If the source is no Python.
     """
 
     def __init__(
         self, source: str, path: str, entry: str, contract: Contract, *, seed: int = 0
     ) -> None:
-        self.source, self.contract, self.entry = source, contract, entry
-        self.tree = ast.parse(source)
-        lines = source.splitlines(keepends=True)
-        self._starts = [0]
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line))
-        self._lines = lines
-        self.parents: dict[ast.AST, tuple[ast.AST, str]] = {}
-        self.nodes: list[ast.expr] = []
+        super().__init__(source)
+        self.contract, self.entry = contract, entry
         self._bound: dict[ast.AST, dict[str, tuple[int, bool]]] = {}
-        self._walk(self.tree)
-        self.numbered = {n: i for i, n in enumerate(self.nodes) if self._recordable(n)}
         self.aliases = dict(_aliases(self.tree))
+        self.numbered: dict[ast.AST, int] = {
+            n: i for i, n in enumerate(self.nodes) if self._recordable(n)
+        }
         self.observed: Observed = observe(
-            self.tree, self.numbered, source, path, entry, contract, seed=seed
+            self.tree,
+            self.numbered,
+            source,
+            path=path,
+            entry=entry,
+            contract=contract,
+            seed=seed,
         )
 
-    def _walk(self, node: ast.AST) -> None:
-        for name, value in ast.iter_fields(node):
-            if name in ("annotation", "returns", "decorator_list", "type_params"):
-                continue
-            for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, ast.AST):
-                    self.parents[child] = (node, name)
-                    if isinstance(child, ast.expr):
-                        self.nodes.append(child)
-                    self._walk(child)
-
     def _recordable(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Constant | ast.Starred | ast.Slice | ast.Lambda | ast.JoinedStr):
+        if isinstance(
+            node, ast.Constant | ast.Starred | ast.Slice | ast.Lambda | ast.JoinedStr
+        ):
             return False
         if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             return False
@@ -120,120 +97,6 @@ class Program:
             return False
         inside = self.function(node)
         return inside is not None and not isinstance(parent, ast.arguments)
-
-    # Places
-
-    def offset(self, line: int, column: int) -> int:
-        """Offset of a line (from 1) and a column in UTF-8 bytes, as the tree counts them."""
-        text = self._lines[line - 1] if line <= len(self._lines) else ""
-        if not text.isascii():
-            column = len(text.encode()[:column].decode(errors="ignore"))
-        return self._starts[line - 1] + column
-
-    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> tuple[int, int]:
-        """Offsets where a node starts and ends."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-        return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_column)
-
-    def text(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> str:
-        """The node as it is written."""
-        start, end = self.span(node)
-        return self.source[start:end]
-
-    def at(self, node: ast.expr, level: int = ATOM) -> str:
-        """The node as it is written, in parentheses where it would not bind that tightly."""
-        text = self.text(node)
-        if isinstance(node, ast.GeneratorExp | ast.Tuple) and text.startswith("("):
-            return text
-        return text if _level(node) >= level else f"({text})"
-
-    def put(self, node: ast.expr, text: str) -> Span | None:
-        """Replace an expression, with parentheses where its place asks for them."""
-        level = _level_of(text)
-        if level is None:
-            return None
-        start, end = self.span(node)
-        if level < self._needs(node) and not self._enclosed(start, end, node):
-            text = f"({text})"
-        return start, end, text
-
-    def after(self, node: ast.expr, tail: str) -> Span | None:
-        """Append to an expression: ``.T``, ``[back]``, ``.transpose(1, 2)``."""
-        return self.put(node, self.at(node) + tail)
-
-    def _enclosed(self, start: int, end: int, node: ast.expr) -> bool:
-        parent, name = self.parents[node]
-        if isinstance(parent, ast.Call) and name in ("args", "keywords"):
-            return False
-        before, behind = self.source[:start].rstrip()[-1:], self.source[end:].lstrip()[:1]
-        return before == "(" and behind == ")"
-
-    def _needs(self, node: ast.expr) -> int:
-        parent, name = self.parents[node]
-        match parent:
-            case ast.BinOp(op=op):
-                level = _OPERATORS[type(op)]
-                if isinstance(op, ast.Pow):
-                    return level + 1 if name == "left" else 12
-                return level if name == "left" else level + 1
-            case ast.UnaryOp(op=op):
-                return 4 if isinstance(op, ast.Not) else 12
-            case ast.BoolOp(op=op):
-                return _OPERATORS[type(op)] + 1
-            case ast.Compare():
-                return 6
-            case ast.Attribute():
-                return ATOM
-            case ast.Subscript():
-                return ATOM if name == "value" else 0
-            case ast.Call():
-                return ATOM if name == "func" else 1
-            case ast.IfExp():
-                return 1 if name == "orelse" else 2
-            case ast.Starred():
-                return 6
-            case ast.comprehension():
-                return 2
-            case ast.Assign() | ast.Return() | ast.AugAssign() | ast.Expr():
-                return 0
-        return 1
-
-    # Structure
-
-    def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The innermost ``def`` around a node."""
-        while node in self.parents:
-            node = self.parents[node][0]
-            if isinstance(node, _FUNCTIONS):
-                return node
-        return None
-
-    def statement(self, node: ast.AST) -> ast.stmt:
-        """The innermost statement around a node."""
-        while not isinstance(node, ast.stmt):
-            node = self.parents[node][0]
-        return node
-
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around a node, innermost first."""
-        while node in self.parents:
-            node = self.parents[node][0]
-            yield node
-
-    def statements(self) -> Iterator[ast.stmt]:
-        """Every statement inside a function."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.stmt) and self.function(node) is not None:
-                yield node
-
-    def loads(self) -> Iterator[ast.expr]:
-        """Every expression that is read inside a function."""
-        for node in self.nodes:
-            if self.function(node) is None:
-                continue
-            if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-                continue
-            yield node
 
     def seen(self, node: ast.AST | None) -> Seen | None:
         """What an expression was when it ran, or None where it did not run."""
@@ -251,7 +114,7 @@ class Program:
         seen = self.seen(node)
         return seen.rank if seen is not None and seen.is_tensor else None
 
-    def operation(self, node: ast.AST) -> Operation | None:
+    def operation(self, node: ast.AST) -> Operation | None:  # noqa: PLR0911 - as above
         """Read a call as one operation, or None."""
         if not isinstance(node, ast.Call):
             return None
@@ -318,7 +181,11 @@ class Program:
                 yield outer
 
     def _inner_names(self, inner: ast.AST) -> dict[str, Seen | None]:
-        kind = {ast.Lambda: "<lambda>", ast.GeneratorExp: "<genexpr>", ast.ListComp: "<listcomp>"}
+        kind = {
+            ast.Lambda: "<lambda>",
+            ast.GeneratorExp: "<genexpr>",
+            ast.ListComp: "<listcomp>",
+        }
         known = self.observed.names.get((kind[type(inner)], getattr(inner, "lineno", 0)), {})
         if isinstance(inner, ast.Lambda):
             names = [a.arg for a in inner.args.args]
@@ -331,7 +198,9 @@ class Program:
             ]
         return {name: known.get(name) for name in names}
 
-    def _bindings(self, function: ast.FunctionDef) -> dict[str, tuple[int, bool]]:
+    def _bindings(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> dict[str, tuple[int, bool]]:
         if function in self._bound:
             return self._bound[function]
         arguments = function.args
@@ -379,26 +248,6 @@ def _key(function: ast.AST) -> tuple[str, int]:
     decorators = getattr(function, "decorator_list", [])
     line = min([getattr(function, "lineno", 0), *(d.lineno for d in decorators)])
     return getattr(function, "name", "<lambda>"), line
-
-
-def _level(node: ast.AST) -> int:
-    if isinstance(node, ast.BinOp | ast.BoolOp):
-        return _OPERATORS[type(node.op)]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return 4
-    return _LEVELS.get(type(node), ATOM)
-
-
-@functools.cache
-def _level_of(text: str) -> int | None:
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-        if isinstance(node, ast.Tuple) and node.elts:
-            # The span of a tuple has its parentheses in it, if it has some.
-            return ATOM if node.elts[0].col_offset > node.col_offset else 0
-        return _level(node)
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:

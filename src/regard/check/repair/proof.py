@@ -9,7 +9,6 @@ import numpy as np
 
 from regard.check.finding import Fix, Proof
 from regard.check.relations.base import Verdict, near
-
 from regard.check.repair.candidate import Span
 from regard.check.repair.habits import usual
 
@@ -98,7 +97,7 @@ def fixes(
 
     ``before`` is what the text as it is computes, None where it crashes.
     """
-    best = {}
+    best: dict[int, Survivor] = {}
     for each in sorted(found, key=_plainness):
         best.setdefault(each.klass, each)
     chosen = usual(sorted(best.values(), key=_plainness), before)
@@ -106,9 +105,7 @@ def fixes(
         return ()
     if len(chosen) == 1:
         only = chosen[0]
-        return (
-            Fix("proven", only.edits, described(source, only), proof=_proof(only, failed)),
-        )
+        return (Fix("proven", only.edits, described(source, only), proof=_proof(only, failed)),)
     made = []
     for each in chosen[:_MOST_CHOICES]:
         others = [described(source, o) for o in chosen if o is not each][: _MOST_CHOICES - 1]

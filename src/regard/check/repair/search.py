@@ -1,4 +1,4 @@
-"""The search: candidates in order, each judged by every relation; the survivors and their fixes."""
+"""The search: candidates in order, each judged by every relation; survivors and fixes."""
 
 import linecache
 import time
@@ -20,6 +20,7 @@ from regard.check.repair.proof import classes, fixes
 from regard.check.subject import TookTooLong
 
 __all__ = ["Search", "Survivor", "search"]
+
 
 @dataclass(frozen=True)
 class Survivor:
@@ -102,7 +103,9 @@ def search(
             ran=program.observed.lines,
             rules=[v.rule for v in failed],
         )
-        hunt = Hunt(source, path, entry, contract, failed, seed, started + seconds)
+        hunt = Hunt(
+            (source, path, entry), contract, failed, seed=seed, deadline=started + seconds
+        )
         hunt.run(ranked)
         found = _survivors(source, hunt.survivors())
         made = fixes(source, found, failed, hunt.outputs(source) if found else None)

@@ -101,18 +101,20 @@ def roots(program: Program) -> Iterator[Change | None]:
             yield change(1.3, program.put(node, program.text(found.operand)))
             continue
         parent, place = program.parents[node]
-        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div | ast.Mult):
-            if seen is not None and (seen.kind in ("int", "real")) and literal(node) is None:
-                if isinstance(parent.op, ast.Div) and place == "right":
-                    root = f"{call}({program.text(node)})"
-                    plain = f"{program.at(node, 14)} ** 0.5"
-                    yield change(1.2, program.put(node, root if call else plain))
-                elif isinstance(parent.op, ast.Mult):
-                    yield change(1.4, program.put(node, f"{program.at(node, 14)} ** -0.5"))
-                    yield change(1.5, program.put(node, f"{program.at(node, 14)} ** 0.5"))
-        if isinstance(parent, ast.Assign) and seen is not None and seen.kind in ("int", "real"):
-            yield change(1.7, program.put(node, f"{program.at(node, 14)} ** 0.5"))
-            yield change(1.7, program.put(node, f"{program.at(node, 14)} ** -0.5"))
+        if seen is None or seen.kind not in ("int", "real") or literal(node) is not None:
+            continue
+        inner = program.at(node, 14)
+        if isinstance(parent, ast.Assign):
+            yield change(1.7, program.put(node, f"{inner} ** 0.5"))
+            yield change(1.7, program.put(node, f"{inner} ** -0.5"))
+        if not isinstance(parent, ast.BinOp):
+            continue
+        if isinstance(parent.op, ast.Div) and place == "right":
+            root = f"{call}({program.text(node)})" if call else f"{inner} ** 0.5"
+            yield change(1.2, program.put(node, root))
+        elif isinstance(parent.op, ast.Mult):
+            yield change(1.4, program.put(node, f"{inner} ** -0.5"))
+            yield change(1.5, program.put(node, f"{inner} ** 0.5"))
 
 
 def _root(program: Program) -> str:
@@ -243,12 +245,10 @@ def _out_of(
     yield change(1.8, program.put(node, f"{program.at(inner.left, level)} {sign} {done}"))
 
 
-def performed(
-    program: Program, operation: Operation, text: str, node: ast.expr | None
-) -> str:
+def performed(program: Program, operation: Operation, text: str, node: ast.expr | None) -> str:
     """The operation done to another operand, given as text (and as a node, if it is one)."""
     start, _ = program.span(operation.node)
-    assert operation.operand is not None  # noqa: S101
+    assert operation.operand is not None
     a, b = program.span(operation.operand)
     whole = program.text(operation.node)
     if operation.form == "method":

@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from regard.check.repair.families.base import Change, change, family, is_constant, literal
+from regard.check.repair.families.base import Change, change, family, literal
 from regard.check.repair.program import Operation, Program
 
 # Where a method takes its axis, counted after the operand.
@@ -62,13 +62,18 @@ def axes(program: Program) -> Iterator[Change | None]:
                     yield change(1.2, program.put(node, str(value + 1)))
                     yield change(1.2, program.put(node, str(value - 1)))
             elif isinstance(node, ast.Tuple | ast.List):
-                for element in node.elts:
-                    number = literal(element)
+                numbers = [(e, literal(e)) for e in node.elts]
+                for element, number in numbers:
                     if isinstance(number, int):
                         for text in alternatives(rank, number):
                             yield change(1.2, program.put(element, text))
-    for node in program.functions():
-        arguments = node.args
+
+
+@family("axis")
+def default_axes(program: Program) -> Iterator[Change | None]:
+    """Another axis as the default of a function of the file."""
+    for function in program.functions():
+        arguments = function.args
         named = [*arguments.args, *arguments.kwonlyargs]
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d)]
         for argument, default in zip(named[-len(defaults) :], defaults, strict=False):
@@ -104,8 +109,7 @@ def _rank_inside(program: Program, found: Operation) -> int | None:
         node = node.elts[0]
     rank = program.rank(node)
     if rank is None and found.name in _JOINS:
-        rank = program.rank(found.node)
-        return rank
+        return program.rank(found.node)
     if found.name in ("unsqueeze", "expand_dims", "stack") and rank is not None:
         return rank + 1
     return rank
@@ -118,44 +122,44 @@ def missing_axes(program: Program) -> Iterator[Change | None]:
         node, rank = found.operand, program.rank(found.operand)
         known = found.name in POSITION and found.name not in ("size", "repeat", "sort", "split")
         if not known or node is None:
-            if found.form == "library" and found.name.endswith("Softmax") and not found.node.args:
-                for text in ("-1", "1", "0", "2"):
-                    yield change(1.0, _argument(program, found, f"dim={text}"))
             continue
         if found.form == "plain" and found.name not in program.aliases:
             continue
         word = "axis" if _numpy(program, found) else "dim"
         keep = "keepdims" if word == "axis" else "keepdim"
-        named = found.keyword("dim", "axis") is not None or len(found.args) > POSITION[found.name]
-        kept = found.keyword("keepdim", "keepdims")
-        if not named:
-            if found.name in ("unsqueeze", "expand_dims"):
-                continue
-            units = {i for s in _shapes(program, node) for i, n in enumerate(s) if n == 1}
-            for axis in range(rank if rank is not None else 3):
-                text = shown(axis, rank or 3)
-                if found.name == "squeeze":
-                    if axis in units or rank is None:
-                        yield change(0.9, _argument(program, found, text))
-                    continue
-                written = f"{word}={text}"
-                yield change(1.0, _argument(program, found, written))
-                if found.name in _REDUCING:
-                    tail = f"{written}, {keep}=True"
-                    yield change(1.1, _argument(program, found, tail))
-                    if found.name in ("max", "min") and word == "dim":
-                        span = _argument(program, found, tail)
-                        if span is not None:
-                            yield change(1.2, (span[0], span[1], span[2] + ".values"))
-        elif found.name in _REDUCING and kept is None and found.name != "squeeze":
-            yield change(1.0, _argument(program, found, f"{keep}=True"))
-        elif kept is not None and is_constant(kept.value, bool):
-            pass  # the family "truth" turns it round
+        at = POSITION[found.name]
+        if found.keyword("dim", "axis") is not None or len(found.args) > at:
+            if found.name in _REDUCING and found.keyword("keepdim", "keepdims") is None:
+                yield change(1.0, argument(program, found, f"{keep}=True"))
+            continue
+        for axis in range(rank if rank is not None else 3):
+            text = shown(axis, rank or 3)
+            if found.name == "squeeze":
+                if rank is None or axis in _units(program, node):
+                    yield change(0.9, argument(program, found, text))
+            elif found.name not in ("unsqueeze", "expand_dims"):
+                yield change(1.0, argument(program, found, f"{word}={text}"))
+            if found.name in _REDUCING:
+                start, end, whole = argument(program, found, f"{word}={text}, {keep}=True")
+                yield change(1.1, (start, end, whole))
+                if found.name in ("max", "min") and word == "dim":
+                    yield change(1.2, (start, end, f"{whole}.values"))
 
 
-def _shapes(program: Program, node: ast.AST) -> list[tuple[int, ...]]:
+@family("missing-axis")
+def missing_axes_of_layers(program: Program) -> Iterator[Change | None]:
+    """Name the axis of a softmax layer that names none."""
+    for found in program.operations():
+        if found.form == "library" and found.name.endswith("Softmax") and not found.node.args:
+            for text in ("-1", "1", "0", "2"):
+                yield change(1.0, argument(program, found, f"dim={text}"))
+
+
+def _units(program: Program, node: ast.AST) -> set[int]:
+    """Axes that were of size one."""
     seen = program.seen(node)
-    return seen.shapes if seen is not None else []
+    shapes = seen.shapes if seen is not None else []
+    return {i for shape in shapes for i, n in enumerate(shape) if n == 1}
 
 
 def _numpy(program: Program, found: Operation) -> bool:
@@ -166,7 +170,7 @@ def _numpy(program: Program, found: Operation) -> bool:
     return not program.is_torch
 
 
-def _argument(program: Program, found: Operation, text: str) -> tuple[int, int, str]:
+def argument(program: Program, found: Operation, text: str) -> tuple[int, int, str]:
     """Add an argument at the end of a call."""
     start, end = program.span(found.node)
     whole = program.source[start:end]
@@ -176,30 +180,31 @@ def _argument(program: Program, found: Operation, text: str) -> tuple[int, int, 
     return start, end, f"{inside}{comma}{text})"
 
 
-argument = _argument
-
-
 @family("transpose")
 def transposes(program: Program) -> Iterator[Change | None]:
-    """Exchange two axes before they meet others, or leave an exchange out."""
+    """Exchange two axes before they meet others."""
     for node in program.loads():
-        found = program.operation(node)
-        if found is not None and found.name in ("transpose", "permute", "swapaxes", "t"):
-            if found.operand is not None:
-                yield change(1.6, program.put(node, program.text(found.operand)))
-                yield from _permutations(program, found)
-        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-            yield change(1.2, program.put(node, program.text(node.value)))
-            continue
         rank = program.rank(node)
-        if rank is None or rank < 2 or not _meets(program, node):
+        turned = isinstance(node, ast.Attribute) and node.attr in ("T", "mT")
+        if rank is None or rank < 2 or turned or not _meets(program, node):
             continue
-        parent, _ = program.parents[node]
         cost = 1.3 if isinstance(node, ast.Name) else 1.6
         for text in exchanged(program, rank):
             last = rank == 2 or text in (".transpose(1, 2)", ".mT", ".swapaxes(1, 2)")
             yield change(cost if last else cost + 0.3, program.after(node, text))
-        del parent
+
+
+@family("transpose")
+def untransposes(program: Program) -> Iterator[Change | None]:
+    """Leave an exchange of axes out, or bring them into another order."""
+    for node in program.loads():
+        found = program.operation(node)
+        moves = found is not None and found.name in ("transpose", "permute", "swapaxes", "t")
+        if found is not None and moves and found.operand is not None:
+            yield change(1.6, program.put(node, program.text(found.operand)))
+            yield from _permutations(program, found)
+        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+            yield change(1.2, program.put(node, program.text(node.value)))
 
 
 def _permutations(program: Program, found: Operation) -> Iterator[Change | None]:
@@ -237,21 +242,20 @@ def exchanged(program: Program, rank: int) -> list[str]:
 def _meets(program: Program, node: ast.expr) -> bool:
     """Whether an expression is an operand of a product or of a change of shape, or a result."""
     parent, place = program.parents[node]
-    if isinstance(parent, ast.BinOp):
-        return isinstance(parent.op, ast.MatMult)
-    if isinstance(parent, ast.Tuple | ast.List):
-        outer = program.parents[parent][0]
-        return isinstance(outer, ast.Return | ast.Call)
-    if isinstance(parent, ast.Return | ast.Assign) and place == "value":
-        return isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Subscript)
-    if isinstance(parent, ast.GeneratorExp | ast.ListComp | ast.Lambda):
-        return True
-    if isinstance(parent, ast.Call) and place == "args":
-        return True
-    if isinstance(parent, ast.Attribute):
-        outer = program.parents[parent][0]
-        return isinstance(outer, ast.Call) and parent.attr in (*_PRODUCTS, *_SHAPERS)
-    return False
+    outer = program.parents[parent][0] if parent in program.parents else None
+    match parent:
+        case ast.BinOp():
+            return isinstance(parent.op, ast.MatMult)
+        case ast.Tuple() | ast.List():
+            return isinstance(outer, ast.Return | ast.Call)
+        case ast.Return() | ast.Assign():
+            whole = isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Subscript)
+            return place == "value" and whole
+        case ast.Attribute():
+            return isinstance(outer, ast.Call) and parent.attr in (*_PRODUCTS, *_SHAPERS)
+        case ast.Call():
+            return place == "args"
+    return isinstance(parent, ast.GeneratorExp | ast.ListComp | ast.Lambda)
 
 
 @family("product")

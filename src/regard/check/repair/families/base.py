@@ -1,12 +1,16 @@
 """What a family of edits is, and how the edits of all families become candidates."""
 
 import ast
+import contextlib
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from regard.check.repair.candidate import Candidate, Span, patched
 from regard.check.repair.program import Program
+
+_UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 
 __all__ = ["Change", "change", "families", "family", "generate"]
 
@@ -20,14 +24,14 @@ class Change:
 
 
 Family = Callable[[Program], Iterable[Change | None]]
-families: dict[str, Family] = {}
+families: dict[str, list[Family]] = {}
 
 
 def family(name: str) -> Callable[[Family], Family]:
-    """Register a family under a name."""
+    """Register a function under the name of a family, which may have several."""
 
     def register(function: Family) -> Family:
-        families[name] = function
+        families.setdefault(name, []).append(function)
         return function
 
     return register
@@ -51,7 +55,7 @@ def generate(program: Program, names: Iterable[str] | None = None) -> list[Candi
     chosen = list(names) if names is not None else list(families)
     found: dict[str, Candidate] = {}
     for name in chosen:
-        changes = [c for c in _safe(families[name], program) if c is not None]
+        changes = [c for c in _safe(name, program) if c is not None]
         for each in [*changes, *_everywhere(program.source, changes)]:
             text = patched(program.source, each.spans)
             if text == program.source:
@@ -62,12 +66,11 @@ def generate(program: Program, names: Iterable[str] | None = None) -> list[Candi
     return sorted(found.values(), key=lambda c: c.cost)
 
 
-def _safe(function: Family, program: Program) -> Iterator[Change | None]:
+def _safe(name: str, program: Program) -> Iterator[Change | None]:
     """A family that meets code it cannot read makes no more candidates; it stops nothing."""
-    try:
-        yield from function(program)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
-        return
+    for function in families[name]:
+        with contextlib.suppress(*_UNREADABLE):
+            yield from function(program)
 
 
 def _everywhere(source: str, changes: list[Change]) -> Iterator[Change]:
@@ -85,7 +88,7 @@ def _everywhere(source: str, changes: list[Change]) -> Iterator[Change]:
             on_line[source.count("\n", 0, start)].append(each)
         for some in [*on_line.values(), list(places.values())]:
             spans = sorted(c.spans[0] for c in some)
-            apart = all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+            apart = all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
             if len(spans) > 1 and apart:
                 yield Change(tuple(spans), max(c.cost for c in some) + 0.25 * len(spans))
 
@@ -100,6 +103,13 @@ def literal(node: ast.AST | None) -> int | float | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = literal(node.operand)
         return None if value is None else -value
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return node.value
+    written = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        return written
     return None
+
+
+def turned(node: ast.AST | None) -> str | None:
+    """The other truth value of a literal one, as text."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return str(not value) if isinstance(value, bool) else None

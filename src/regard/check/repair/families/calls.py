@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from regard.check.repair.families.axes import argument
-from regard.check.repair.families.base import Change, change, family, is_constant, literal
+from regard.check.repair.families.base import Change, change, family, literal, turned
 from regard.check.repair.program import Operation, Program, Variable
 
 _LAYOUT = ("MultiheadAttention", "GRU", "LSTM", "RNN", "TransformerEncoderLayer")
@@ -22,8 +22,8 @@ def layouts(program: Program) -> Iterator[Change | None]:
         named = found.keyword("batch_first")
         if named is None:
             yield change(0.9, argument(program, found, "batch_first=True"))
-        elif is_constant(named.value, bool):
-            yield change(1.0, program.put(named.value, str(not named.value.value)))  # type: ignore[attr-defined]
+        elif turned(named.value) is not None:
+            yield change(1.0, program.put(named.value, str(turned(named.value))))
 
 
 @family("default")
@@ -57,8 +57,9 @@ def _values(
         for other in (1, 0, -1, 2, -2):
             if other != value and name in ("axis", "dim"):
                 yield str(other), 1.0
-    if is_constant(default, bool):
-        yield str(not default.value), 1.1  # type: ignore[attr-defined]
+    other_way = turned(default)
+    if other_way is not None:
+        yield other_way, 1.1
     for variable in program.scope(found.node):
         same = variable.text.removeprefix("self.") == name
         number = isinstance(value, int | float)
@@ -75,9 +76,7 @@ def states(program: Program) -> Iterator[Change | None]:
     for found in program.operations():
         if found.form != "module" or not found.node.args or len(found.node.args) > 1:
             continue
-        made = next(
-            (t for t in program.source.splitlines() if f"{found.name} = " in t), ""
-        )
+        made = next((t for t in program.source.splitlines() if f"{found.name} = " in t), "")
         if not any(kind in made for kind in _RECURRENT):
             continue
         rank = 2 if "Cell(" in made else 3
@@ -131,7 +130,7 @@ def commutes(program: Program) -> Iterator[Change | None]:
         if inner is None or inner.form == "method" or inner.operand is None:
             continue
         func = outer.node.func
-        assert outer.operand is not None  # noqa: S101
+        assert outer.operand is not None
         tail = program.source[program.span(outer.operand)[1] : program.span(node)[1]]
         if not tail.startswith("."):
             continue

@@ -22,7 +22,9 @@ def triangles(program: Program) -> Iterator[Change | None]:
             yield change(1.5, program.after(found.node, f".{other}()"))
         else:
             head = program.text(found.node.func)[: -len(found.name)]
-            yield change(1.5, program.put(found.node, f"{head}{other}({program.text(found.node)})"))
+            yield change(
+                1.5, program.put(found.node, f"{head}{other}({program.text(found.node)})")
+            )
         span = _renamed(program, found, other)
         if given is None:
             for k in ("1", "-1", *_corners(program, found)):
@@ -36,7 +38,12 @@ def triangles(program: Program) -> Iterator[Change | None]:
         options = ["0", "1", "-1"] if value is not None else []
         if value is None:
             tight = program.at(given, 11)
-            options += [f"{whole} + 1", f"{whole} - 1", f"1 - {tight}", f"-{program.at(given, 12)}"]
+            options += [
+                f"{whole} + 1",
+                f"{whole} - 1",
+                f"1 - {tight}",
+                f"-{program.at(given, 12)}",
+            ]
         options += _corners(program, found)
         for k in options:
             if k != whole:
@@ -76,9 +83,7 @@ def _corners(program: Program, found: Operation) -> list[str]:
     return [f"{gap} + 1", gap, f"{gap} - 1"]
 
 
-def _rows_and_columns(
-    program: Program, node: ast.expr | None
-) -> tuple[str | None, str | None]:
+def _rows_and_columns(program: Program, node: ast.expr | None) -> tuple[str | None, str | None]:
     if node is None:
         return None, None
     for inner in ast.walk(node):
@@ -112,31 +117,38 @@ def offsets(program: Program) -> Iterator[Change | None]:
                     yield change(1.8, program.put(place, f"{text} - ({gap})"))
                 yield change(1.6, program.put(place, f"{text} + 1"))
                 yield change(1.6, program.put(place, f"{text} - 1"))
+
+
+@family("offset")
+def ranges(program: Program) -> Iterator[Change | None]:
+    """Count from one, or from where the newest positions stand, instead of from zero."""
     for found in program.operations("arange"):
         args = [a for a in (found.operand, *found.args) if a is not None]
+        counts = [v.text for v in program.scope(found.node) if v.kind == "int"]
         if len(args) == 1:
-            n, place = program.at(args[0], 10), program.span(args[0])
-            yield change(1.2, (*place, f"1, {n} + 1"))
+            n, (start, end) = program.at(args[0], 10), program.span(args[0])
+            yield change(1.2, (start, end, f"1, {n} + 1"))
             for gap in _gaps(program, found.node):
-                yield change(1.6, (*place, f"{gap}, {gap} + {n}"))
-            for other in program.scope(found.node):
-                if other.kind == "int" and other.text != n:
-                    yield change(1.5, (*place, f"{other.text}, {other.text} + {n}"))
+                yield change(1.6, (start, end, f"{gap}, {gap} + {n}"))
+            for text in counts:
+                if text != n:
+                    yield change(1.5, (start, end, f"{text}, {text} + {n}"))
         if len(args) == 2:
-            b = program.text(args[1])
+            n = program.at(args[1], 10)
             start, end = program.span(args[0])[0], program.span(args[1])[1]
             if literal(args[0]) == 1:
-                yield change(1.3, (start, end, b.removesuffix(" + 1")))
-            for other in program.scope(found.node):
-                if other.kind == "int":
-                    text = f"{other.text}, {other.text} + {program.at(args[1], 10)}"
-                    yield change(1.7, (start, end, text))
+                yield change(1.3, (start, end, program.text(args[1]).removesuffix(" + 1")))
+            for text in counts:
+                yield change(1.7, (start, end, f"{text}, {text} + {n}"))
 
 
 def _gaps(program: Program, node: ast.AST) -> list[str]:
     """Differences of two whole numbers in reach that were positive when the code ran."""
     known = [
-        (v.text, v.seen.value) for v in program.scope(node) if v.kind == "int" and v.seen is not None
+        (v.text, v.seen.value)
+        for v in program.scope(node)
+        if v.kind == "int" and v.seen is not None
     ]
-    return [f"{a} - {b}" for a, m in known for b, n in known if isinstance(m, int) and m > n > 0][:6]
-
+    return [
+        f"{a} - {b}" for a, m in known for b, n in known if isinstance(m, int) and m > n > 0
+    ][:6]

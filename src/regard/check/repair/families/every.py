@@ -6,6 +6,7 @@ from regard.check.repair.families import (  # noqa: F401
     calls,
     causal,
     loops,
+    masking,
     masks,
     names,
     numbers,

@@ -32,7 +32,9 @@ def collects(program: Program) -> Iterator[Change | None]:
         if not early:
             continue
         value, name = program.text(node.value), target.id
-        rank = program.rank(node.value) or (known[0].seen.rank if known and known[0].seen else 3)
+        rank = program.rank(node.value) or (
+            known[0].seen.rank if known and known[0].seen else 3
+        )
         if program.is_torch and program.alias("torch"):
             join, word = f"{program.alias('torch')}.cat", "dim"
         else:
@@ -47,78 +49,98 @@ def collects(program: Program) -> Iterator[Change | None]:
 
 @family("in-place")
 def in_place(program: Program) -> Iterator[Change | None]:
-    """Make a new tensor where a caller's is changed."""
+    """Make a new tensor by a statement that changes a caller's."""
     for node in program.statements():
         start, end = program.span(node)
         if isinstance(node, ast.AugAssign) and type(node.op) in _SYMBOLS:
             name, sign = program.text(node.target), _SYMBOLS[type(node.op)]
-            yield change(0.9, (start, end, f"{name} = {name} {sign} {program.at(node.value, 12)}"))
-        if isinstance(node, ast.Expr):
-            found = program.operation(node.value)
-            if found is not None and found.form == "method" and found.operand is not None:
-                name = program.text(found.operand)
-                base = program.seen(found.operand)
-                if isinstance(found.operand, ast.Name) and (base is None or base.is_tensor):
-                    whole = program.text(node)
-                    made = whole.replace(f".{found.name}(", f".{found.name.rstrip('_')}(", 1)
-                    yield change(0.9, (start, end, f"{name} = {made}"))
+            made = f"{name} = {name} {sign} {program.at(node.value, 12)}"
+            yield change(0.9, (start, end, made))
+        found = program.operation(node.value) if isinstance(node, ast.Expr) else None
+        if found is not None and found.form == "method" and isinstance(found.operand, ast.Name):
+            seen = program.seen(found.operand)
+            if seen is None or seen.is_tensor:
+                whole = program.text(node)
+                made = whole.replace(f".{found.name}(", f".{found.name.rstrip('_')}(", 1)
+                yield change(0.9, (start, end, f"{found.operand.id} = {made}"))
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            place, value = node.targets[0], program.text(node.value)
-            name, where = program.text(place.value), program.text(place.slice)
-            seen = program.seen(place.slice)
-            if not isinstance(place.value, ast.Name):
-                continue
-            if program.is_torch:
-                if seen is None or seen.kind in ("mask", "index"):
-                    yield change(1.1, (start, end, f"{name} = {name}.masked_fill({where}, {value})"))
-            else:
-                np = program.alias("numpy") or "np"
-                yield change(1.1, (start, end, f"{name} = {np}.where({where}, {value}, {name})"))
+            made = _filled(program, node.targets[0], program.text(node.value))
+            if made:
+                yield change(1.1, (start, end, made))
+
+
+def _filled(program: Program, target: ast.Subscript, value: str) -> str:
+    """``x[where] = value`` as an expression that leaves ``x`` alone."""
+    if not isinstance(target.value, ast.Name):
+        return ""
+    name, where, seen = target.value.id, program.text(target.slice), program.seen(target.slice)
+    if not program.is_torch:
+        return f"{name} = {program.alias('numpy') or 'np'}.where({where}, {value}, {name})"
+    if seen is None or seen.kind in ("mask", "index"):
+        return f"{name} = {name}.masked_fill({where}, {value})"
+    return ""
+
+
+@family("in-place")
+def in_place_calls(program: Program) -> Iterator[Change | None]:
+    """Call what makes a new tensor, or work on a copy."""
     for found in program.operations():
-        if found.form == "method" and found.name.endswith("_") and not found.name.startswith("_"):
+        name = found.name
+        if found.form == "method" and name.endswith("_") and not name.startswith("_"):
             func_end = program.span(found.node.func)[1]
-            name = found.name
             yield change(1.0, (func_end - len(name), func_end, name.rstrip("_")))
         for keyword in found.node.keywords:
             if keyword.arg == "out":
                 a, b = program.span(keyword)
-                before = program.source[:a].rstrip()
-                a = len(before.removesuffix(","))
-                yield change(1.3, (a, b, ""))
+                before = program.source[:a].rstrip().removesuffix(",")
+                yield change(1.3, (len(before), b, ""))
     copy = ".clone()" if program.is_torch else ".copy()"
     for node in program.loads():
         seen = program.seen(node)
         parent, place = program.parents[node]
-        if seen is not None and seen.is_tensor and isinstance(parent, ast.Assign | ast.Tuple):
-            if place in ("value", "elts") and isinstance(node, ast.Name | ast.Subscript | ast.Call):
-                yield change(1.7, program.after(node, copy))
+        if seen is None or not seen.is_tensor or place not in ("value", "elts"):
+            continue
+        simple = isinstance(node, ast.Name | ast.Subscript | ast.Call)
+        if simple and isinstance(parent, ast.Assign | ast.Tuple):
+            yield change(1.7, program.after(node, copy))
 
 
 @family("cache-key")
 def cache_keys(program: Program) -> Iterator[Change | None]:
-    """Remember under everything that a result depends on, or look whether it still fits."""
+    """Remember under everything that a result depends on."""
     for node in program.loads():
-        parent, place = program.parents[node]
-        as_key = isinstance(parent, ast.Subscript) and place == "slice"
-        as_key = as_key or (
-            isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.In | ast.NotIn)
-        )
-        as_key = as_key or (isinstance(parent, ast.Assign) and place == "value")
-        if as_key and isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
-            seen = program.seen(node)
-            if seen is not None and seen.kind in ("int", "text", "tuple", "other"):
-                mine = program.text(node)
-                others = [
-                    v.text
-                    for v in program.scope(node)
-                    if v.parameter and v.text != mine and v.kind in ("int", "real", "bool", "text")
-                ]
-                for n in (1, 2):
-                    for some in itertools.combinations(others, n):
-                        text = f"({mine}, {', '.join(some)})"
-                        # A key that is used at several places is best made at one.
-                        once = 0.0 if isinstance(parent, ast.Assign) else 0.6
-                        yield change(1.2 + 0.2 * n + once, program.put(node, text))
+        if not _is_key(program, node):
+            continue
+        seen, mine = program.seen(node), program.text(node)
+        if seen is None or seen.kind not in ("int", "text", "tuple", "other"):
+            continue
+        others = [
+            v.text
+            for v in program.scope(node)
+            if v.parameter and v.text != mine and v.kind in ("int", "real", "bool", "text")
+        ]
+        # A key that is used at several places is best made at one.
+        late = 0.0 if isinstance(program.parents[node][0], ast.Assign) else 0.6
+        for n in (1, 2):
+            for some in itertools.combinations(others, n):
+                text = f"({mine}, {', '.join(some)})"
+                yield change(1.2 + 0.2 * n + late, program.put(node, text))
+
+
+def _is_key(program: Program, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        return False
+    parent, place = program.parents[node]
+    if isinstance(parent, ast.Compare):
+        return isinstance(parent.ops[0], ast.In | ast.NotIn)
+    if isinstance(parent, ast.Subscript):
+        return place == "slice"
+    return isinstance(parent, ast.Assign) and place == "value"
+
+
+@family("cache-key")
+def caches(program: Program) -> Iterator[Change | None]:
+    """Look whether what was kept still fits."""
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
             continue
@@ -153,7 +175,7 @@ def statements(program: Program) -> Iterator[Change | None]:
             if not isinstance(block, list) or not block or program.function(block[0]) is None:
                 continue
             simple = (ast.Assign, ast.AugAssign, ast.Expr)
-            for a, b in zip(block, block[1:], strict=False):
+            for a, b in itertools.pairwise(block):
                 if isinstance(a, simple) and isinstance(b, simple):
                     yield change(
                         1.6,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from regard.check.repair.families.arithmetic import performed
 from regard.check.repair.families.base import Change, change, family
+from regard.check.repair.observe import Seen
 from regard.check.repair.program import Program, Variable
 
 _TENSORS = ("float", "mask", "index")
@@ -112,9 +113,9 @@ def whole_expressions(program: Program) -> Iterator[Change | None]:
             continue
         parent, place = program.parents[node]
         whole = isinstance(parent, ast.Assign | ast.Return) and place == "value"
-        if not whole and not (isinstance(parent, ast.Call) and place == "args"):
-            if not isinstance(parent, ast.Tuple | ast.List):
-                continue
+        given = isinstance(parent, ast.Call) and place == "args"
+        if not (whole or given or isinstance(parent, ast.Tuple | ast.List)):
+            continue
         seen = program.seen(node)
         if seen is not None and not seen.is_tensor:
             continue
@@ -182,14 +183,12 @@ def own_functions(program: Program) -> Iterator[Change | None]:
                 yield change(2.4, program.put(node, program.at(found.operand, 0)))
             for other in _callables(program, node):
                 if other.text != found.name and not _random(program, found.name):
-                    yield change(
-                        1.5, (*program.span(found.node.func), other.text)
-                    )
+                    yield change(1.5, (*program.span(found.node.func), other.text))
     yield from _passed_through(program)
 
 
 def _passed_through(program: Program) -> Iterator[Change | None]:
-    """Calls of the file's own functions around a tensor, with the arguments they have elsewhere."""
+    """Calls of own functions around a tensor, with the arguments they have elsewhere."""
     calls = [
         found
         for found in program.operations()
@@ -208,21 +207,26 @@ def _passed_through(program: Program) -> Iterator[Change | None]:
         function = program.function(node)
         done = set()
         for found in calls:
-            operand = program.seen(found.operand)
             text = performed(program, found, program.text(node), None)
             if text in done or program.function(found.node) is not function:
                 continue
             if found.node is node or node in ast.walk(found.node):
                 continue
             done.add(text)
-            alike = operand is not None and operand.shape is not None and seen.shape is not None
-            alike = alike and operand.rank == seen.rank and operand.shape[-1] == seen.shape[-1]
+            alike = _like(program.seen(found.operand), seen)
             yield change((1.8 if alike else 2.6) + 0.2 * inside, program.put(node, text))
         if inside:
             continue
         for other in _callables(program, node):
             if not _random(program, other.text):
                 yield change(2.6, program.put(node, f"{other.text}({program.text(node)})"))
+
+
+def _like(a: Seen | None, b: Seen | None) -> bool:
+    """Whether two tensors have as many axes and the same last one."""
+    if a is None or b is None or not a.shape or not b.shape:
+        return False
+    return a.rank == b.rank and a.shape[-1] == b.shape[-1]
 
 
 def _random(program: Program, name: str) -> bool:

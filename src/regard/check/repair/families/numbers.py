@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from regard.check.repair.families.base import Change, change, family, is_constant, literal
+from regard.check.repair.families.base import Change, change, family, literal, turned
 from regard.check.repair.program import Program
 
 _COMPARISONS: dict[type[ast.AST], tuple[str, ...]] = {
@@ -29,7 +29,12 @@ def numbers(program: Program) -> Iterator[Change | None]:
         if value is None or literal(parent) is not None:
             continue
         if isinstance(value, int):
-            near = [value + 1, value - 1, -value, *((0, 1, 2, -1, -2) if abs(value) <= 4 else ())]
+            near = [
+                value + 1,
+                value - 1,
+                -value,
+                *((0, 1, 2, -1, -2) if abs(value) <= 4 else ()),
+            ]
         else:
             near = [-value, *((0.5, -0.5, 1.0) if abs(value) <= 2 else ())]
             if value:
@@ -70,9 +75,9 @@ def shifts(program: Program) -> Iterator[Change | None]:
             yield change(1.6, program.put(node, f"-{program.at(node, 12)}"))
             yield change(1.7, program.put(node, f"1 - {program.at(node, 11)}"))
             yield change(1.9, program.put(node, f"2 * {program.at(node, 11)}"))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-            if is_constant(node.right, int):
-                yield change(1.2, program.put(node, program.text(node.left)))
+        summed = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+        if isinstance(node, ast.BinOp) and summed and isinstance(literal(node.right), int):
+            yield change(1.2, program.put(node, program.text(node.left)))
 
 
 @family("comparison")
@@ -84,26 +89,27 @@ def comparisons(program: Program) -> Iterator[Change | None]:
         left, right = program.text(node.left), program.text(node.comparators[0])
         for other in _COMPARISONS.get(type(node.ops[0]), ()):
             yield change(1.2, program.put(node, f"{left} {other} {right}"))
-        if is_constant(node.comparators[0], int, float):
-            value = node.comparators[0].value  # type: ignore[attr-defined]
-            other = {0: "1", 1: "0"}.get(value)
-            if other:
-                yield change(1.3, program.put(node.comparators[0], other))
+        value = literal(node.comparators[0])
+        if value is not None:
+            flipped = {0.0: "1", 1.0: "0"}.get(float(value))
+            if flipped is not None:
+                yield change(1.3, program.put(node.comparators[0], flipped))
 
 
 @family("truth")
 def truths(program: Program) -> Iterator[Change | None]:
     """Turn a truth value round: a literal, a condition, ``and`` or ``or``."""
     for node in program.nodes:
-        if is_constant(node, bool):
-            yield change(1.2, program.put(node, str(not node.value)))  # type: ignore[attr-defined]
+        other = turned(node)
+        if other is not None:
+            yield change(1.2, program.put(node, other))
         if isinstance(node, ast.BoolOp) and len(node.values) == 2:
             word = "or" if isinstance(node.op, ast.And) else "and"
             a, b = (program.at(v, 5) for v in node.values)
             yield change(1.4, program.put(node, f"{a} {word} {b}"))
-    for node in ast.walk(program.tree):
-        if isinstance(node, ast.If | ast.IfExp | ast.While):
-            test = node.test
+    for branch in ast.walk(program.tree):
+        if isinstance(branch, ast.If | ast.IfExp | ast.While):
+            test = branch.test
             if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
                 yield change(1.4, program.put(test, program.text(test.operand)))
             elif not isinstance(test, ast.Compare):

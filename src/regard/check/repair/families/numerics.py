@@ -16,23 +16,42 @@ def fills(program: Program) -> Iterator[Change | None]:
     for node in program.loads():
         parent, place = program.parents[node]
         found = program.operation(parent)
-        filling = found is not None and found.name in ("masked_fill", "masked_fill_", "where", "full", "full_like")
+        filling = found is not None and found.name in (
+            "masked_fill",
+            "masked_fill_",
+            "where",
+            "full",
+            "full_like",
+        )
         value = literal(node)
-        endless = program.text(node) in ('float("-inf")', "float('-inf')", "float('inf')", 'float("inf")')
-        endless = endless or program.text(node).endswith((".inf", ".max", ".min", ".tiny", ".eps"))
+        endless = program.text(node) in (
+            'float("-inf")',
+            "float('-inf')",
+            "float('inf')",
+            'float("inf")',
+        )
+        endless = endless or program.text(node).endswith(
+            (".inf", ".max", ".min", ".tiny", ".eps")
+        )
         large = isinstance(value, float | int) and abs(value) >= _LARGE
-        if literal(parent) is not None or not (large or endless or (filling and value is not None)):
+        if literal(parent) is not None or not (
+            large or endless or (filling and value is not None)
+        ):
             continue
         for text in _options(program, found.operand if filling and found else None, place):
             # A large number that is taken away keeps its sign.
-            if text != program.text(node) and (filling or not large or _negative(program, node)):
+            if text != program.text(node) and (
+                filling or not large or _negative(program, node)
+            ):
                 yield change(1.1 if "1e" not in text else 1.3, program.put(node, text))
         if isinstance(value, float | int) and value:
             yield change(1.0, program.put(node, repr(-value)))
         if large and isinstance(value, float) and value > 0:
             yield change(1.2, program.put(node, "1e4"))
             yield change(1.4, program.put(node, "1e9"))
-        if endless and "tiny" in program.text(node) or program.text(node).endswith(("eps", "max")):
+        if (endless and "tiny" in program.text(node)) or program.text(node).endswith(
+            ("eps", "max")
+        ):
             head = program.text(node).rpartition(".")[0]
             yield change(0.9, program.put(node, f"{head}.min"))
 
@@ -88,8 +107,8 @@ def empty_rows(program: Program) -> Iterator[Change | None]:
             yield change(1.8, program.put(found.node, f"{text}.nan_to_num(0.0)"))
     for node in program.loads():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            found = program.operation(node.right)
-            if found is not None and found.name == "sum":
+            total = program.operation(node.right)
+            if total is not None and total.name == "sum":
                 right = f"({program.text(node.right)} + 1e-9)"
                 yield change(2.0, program.put(node.right, right))
                 np = program.alias("numpy")

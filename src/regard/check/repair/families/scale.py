@@ -50,7 +50,11 @@ def _last(program: Program, node: ast.expr) -> str:
     base = node
     if not isinstance(base, ast.Name | ast.Attribute):
         return ""
-    return f"{program.text(base)}.size(-1)" if program.is_torch else f"{program.text(base)}.shape[-1]"
+    return (
+        f"{program.text(base)}.size(-1)"
+        if program.is_torch
+        else f"{program.text(base)}.shape[-1]"
+    )
 
 
 def _factors(program: Program, node: ast.AST) -> Iterator[str]:

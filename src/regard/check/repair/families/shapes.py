@@ -28,7 +28,9 @@ def reshapes(program: Program) -> Iterator[Change | None]:
         if found.name in _SHAPERS:
             parts = _parts(found)
             if not parts or any(isinstance(p, ast.Starred) for p in parts):
-                yield from _in_place(program, [p for p in parts if not isinstance(p, ast.Starred)])
+                yield from _in_place(
+                    program, [p for p in parts if not isinstance(p, ast.Starred)]
+                )
                 yield from _merged_blindly(program, found, before)
                 continue
             sizes = _sizes(program, parts, math.prod(before))
@@ -95,7 +97,7 @@ def _merged(
     program: Program, found: Operation, sizes: Sequence[int], before: Sequence[int]
 ) -> Iterator[Change | None]:
     """Exchange axes of the operand so that those which are joined lie side by side."""
-    assert found.operand is not None  # noqa: S101
+    assert found.operand is not None
     for order in _orders(len(before)):
         if not aligned([before[i] for i in order], sizes):
             continue
@@ -122,7 +124,7 @@ def _refined(
         factors += inner
     if len(factors) == len(parts) or len(factors) > 5:
         return
-    assert found.operand is not None  # noqa: S101
+    assert found.operand is not None
     wanted = [i for group in groups for i in group]
     for order in itertools.permutations(wanted):
         if not aligned(before, [factors[i][1] for i in order]) or list(order) == wanted:
@@ -130,7 +132,9 @@ def _refined(
         cut = _call(program, found, [factors[i][0] for i in order], "reshape")
         turned = cut + moved(program, [order.index(i) for i in wanted])
         text = _call(program, found, None, "reshape", operand=turned)
-        yield change(2.0 + 0.1 * _far([order.index(i) for i in wanted]), program.put(found.node, text))
+        yield change(
+            2.0 + 0.1 * _far([order.index(i) for i in wanted]), program.put(found.node, text)
+        )
 
 
 def _factors(program: Program, part: ast.expr) -> Iterator[tuple[str, int]]:
@@ -151,7 +155,7 @@ def _merged_blindly(
     program: Program, found: Operation, before: Sequence[int]
 ) -> Iterator[Change | None]:
     """Where the new shape is not spelled out: exchange two axes first."""
-    assert found.operand is not None  # noqa: S101
+    assert found.operand is not None
     for order in _orders(len(before)):
         if _far(order) == 2:
             operand = program.at(found.operand) + moved(program, order)
@@ -224,7 +228,7 @@ def _call(
     operand: str | None = None,
 ) -> str:
     """The call with another shape, or with another operand in front."""
-    assert found.operand is not None  # noqa: S101
+    assert found.operand is not None
     if shape is None:
         args = ", ".join(
             [program.text(a) for a in found.args]
@@ -262,49 +266,43 @@ def cuts_anew(program: Program) -> Iterator[Change | None]:
 
 @family("repeat")
 def repeats(program: Program) -> Iterator[Change | None]:
-    """Copies one after another, or each element's copies side by side."""
-    for found in program.operations("repeat", "tile", "repeat_interleave"):
-        operand = found.operand
-        if operand is None:
+    """Each element's copies side by side instead of whole copies one after another."""
+    for found in program.operations("repeat", "tile"):
+        operand, args = found.operand, _parts(found)
+        if operand is None or (found.name == "repeat" and not program.is_torch):
             continue
-        torch = program.is_torch
-        args = list(found.args)
-        if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
-            args = list(args[0].elts)
-        if found.name == "tile" or (found.name == "repeat" and torch):
-            odd = [i for i, a in enumerate(args) if literal(a) != 1]
-            rank = program.rank(operand)
-            new = len(args) - rank if rank is not None else 0
-            for i in odd if len(odd) == 1 else []:
-                if i < new:
-                    continue
-                n, x = program.text(args[i]), program.at(operand)
-                if torch:
-                    yield change(0.9, program.put(found.node, f"{x}.repeat_interleave({n}, dim={i - new})"))
-                else:
-                    np = program.alias("numpy") or "np"
-                    x = program.text(operand)
-                    yield change(0.9, program.put(found.node, f"{np}.repeat({x}, {n}, axis={i - new})"))
-            for a, b in itertools.combinations(args, 2):
-                if program.text(a) != program.text(b):
-                    yield change(
-                        1.2,
-                        (*program.span(a), program.text(b)),
-                        (*program.span(b), program.text(a)),
-                    )
+        yield from _in_place(program, args)
+        rank = program.rank(operand)
+        new = len(args) - rank if rank is not None else 0
+        odd = [i for i, a in enumerate(args) if literal(a) != 1 and i >= new]
+        for i in odd if len(odd) == 1 else []:
+            n = program.text(args[i])
+            if program.is_torch:
+                text = f"{program.at(operand)}.repeat_interleave({n}, dim={i - new})"
+            else:
+                np = program.alias("numpy") or "np"
+                text = f"{np}.repeat({program.text(operand)}, {n}, axis={i - new})"
+            yield change(0.9, program.put(found.node, text))
+
+
+@family("repeat")
+def tiles(program: Program) -> Iterator[Change | None]:
+    """Whole copies one after another instead of each element's side by side."""
+    for found in program.operations("repeat_interleave", "repeat"):
+        if found.operand is None or (found.name == "repeat" and program.is_torch):
             continue
-        rank = program.rank(operand) or 3
+        rank = program.rank(found.operand) or 3
         keyword = found.keyword("dim", "axis")
-        at = keyword.value if keyword is not None else args[1] if len(args) > 1 else None
-        axis = literal(at)
-        if not isinstance(axis, int) or not args:
+        at = found.args[1] if len(found.args) > 1 else None
+        axis = literal(keyword.value if keyword is not None else at)
+        if not isinstance(axis, int) or not found.args or not -rank <= axis < rank:
             continue
         ones = ["1"] * rank
-        if -rank <= axis < rank:
-            ones[axis] = program.text(args[0])
+        ones[axis] = program.text(found.args[0])
         shape = ", ".join(ones)
-        if torch:
-            yield change(1.1, program.put(found.node, f"{program.at(operand)}.repeat({shape})"))
+        if program.is_torch:
+            text = f"{program.at(found.operand)}.repeat({shape})"
         else:
             np = program.alias("numpy") or "np"
-            yield change(1.1, program.put(found.node, f"{np}.tile({program.text(operand)}, ({shape}))"))
+            text = f"{np}.tile({program.text(found.operand)}, ({shape}))"
+        yield change(1.1, program.put(found.node, text))

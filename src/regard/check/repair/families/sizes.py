@@ -99,7 +99,11 @@ def _readable(program: Program, node: ast.AST) -> list[tuple[str, int, float]]:
         elif seen.is_tensor and seen.shape and (variable.parameter or len(found) < 12):
             for i, n in enumerate(seen.shape):
                 axis = str(i) if i < len(seen.shape) - 1 else "-1"
-                text = f"{variable.text}.size({axis})" if program.is_torch else f"{variable.text}.shape[{axis}]"
+                text = (
+                    f"{variable.text}.size({axis})"
+                    if program.is_torch
+                    else f"{variable.text}.shape[{axis}]"
+                )
                 options.append((text, n, 0.4))
         for text, value, cost in options:
             if value not in found or cost < found[value][2]:

@@ -5,7 +5,8 @@ import itertools
 from collections.abc import Iterator
 
 from regard.check.repair.families.base import Change, change, family, literal
-from regard.check.repair.program import Program
+from regard.check.repair.observe import Seen
+from regard.check.repair.program import Program, Variable
 
 _SMALL = 6
 
@@ -13,21 +14,15 @@ _SMALL = 6
 @family("slice")
 def slices(program: Program) -> Iterator[Change | None]:
     """Another part of an axis: from the other end, the others, every second."""
-    for node in program.nodes:
-        if not isinstance(node, ast.Subscript):
+    for part in ast.walk(program.tree):
+        if not isinstance(part, ast.Slice) or program.function(part) is None:
             continue
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        for part in parts:
-            if not isinstance(part, ast.Slice):
-                continue
-            lower, upper, step = (
-                program.text(p) if p is not None else "" for p in (part.lower, part.upper, part.step)
-            )
-            if not (lower or upper or step):
-                continue
-            whole = (program.span(part)[0], program.span(part)[1])
+        bounds = (part.lower, part.upper, part.step)
+        lower, upper, step = (program.text(p) if p is not None else "" for p in bounds)
+        start, end = program.span(part)
+        if lower or upper or step:
             for text, cost in _other_parts(lower, upper, step):
-                yield change(cost, (*whole, text))
+                yield change(cost, (start, end, text))
 
 
 def _other_parts(lower: str, upper: str, step: str) -> Iterator[tuple[str, float]]:
@@ -64,25 +59,29 @@ def indices(program: Program) -> Iterator[Change | None]:
         if isinstance(node, ast.Subscript):
             yield from _other_elements(program, node)
         seen = program.seen(node)
-        if seen is None:
-            continue
         parent, place = program.parents[node]
-        if isinstance(parent, ast.Attribute | ast.Subscript) and place == "value":
+        inside = isinstance(parent, ast.Attribute | ast.Subscript) and place == "value"
+        if seen is None or inside or not isinstance(node, ast.Name):
             continue
-        if seen.kind in ("tuple", "list") and isinstance(node, ast.Name):
+        if seen.kind in ("tuple", "list"):
             for i in range(min(int(seen.value or 2), 3)):
                 yield change(1.6, program.after(node, f"[{i}]"))
-        if not seen.is_tensor or seen.rank is None or not isinstance(node, ast.Name | ast.Call):
+        if not seen.is_tensor or not seen.shape:
             continue
         for other in program.scope(node):
-            # A permutation of the examples: the inverse of a sort that was left out.
-            if other.kind == "index" and other.seen is not None and other.seen.rank == 1:
-                if seen.shape and other.seen.shape and seen.shape[0] == other.seen.shape[0]:
-                    if isinstance(node, ast.Name) and other.text != node.id:
-                        yield change(1.5, program.after(node, f"[{other.text}]"))
-        if seen.shape and seen.shape[0] <= _SMALL and isinstance(node, ast.Name):
+            if other.text != node.id and _reorders(other, seen):
+                yield change(1.5, program.after(node, f"[{other.text}]"))
+        if seen.shape[0] <= _SMALL:
             for text, cost in (("[-1]", 1.7), ("[0]", 1.9), ("[-1:]", 2.0), ("[None]", 2.1)):
                 yield change(cost, program.after(node, text))
+
+
+def _reorders(order: Variable, seen: Seen) -> bool:
+    """Whether a variable may be a permutation of the examples, as of a sort by length."""
+    mine = order.seen
+    if mine is None or mine.kind != "index" or mine.rank != 1 or not mine.shape:
+        return False
+    return bool(seen.shape) and seen.shape is not None and seen.shape[0] == mine.shape[0]
 
 
 def _other_elements(program: Program, node: ast.Subscript) -> Iterator[Change | None]:
@@ -162,15 +161,17 @@ def new_axes(program: Program) -> Iterator[Change | None]:
                 index = ["None" if i in where else ":" for i in range(total)]
                 while len(index) > 1 and index[-1] == ":":
                     index.pop()
-                body = text if total == rank else f"{text}[{_short(index, total, rank)}]"
-                cost = 1.1 + 0.2 * abs(total - rank - had) if had else 1.9 + 0.2 * (total - rank)
+                body = text if total == rank else f"{text}[{shortened(index, total, rank)}]"
+                cost = (
+                    1.1 + 0.2 * abs(total - rank - had) if had else 1.9 + 0.2 * (total - rank)
+                )
                 yield change(cost, program.put(node, body))
 
 
-def _short(index: list[str], total: int, rank: int) -> str:
+def shortened(index: list[str], total: int, rank: int) -> str:
     """``..., None`` for new axes behind all others.
 
-    >>> _short([":", ":", "None"], 3, 2)
+    >>> shortened([":", ":", "None"], 3, 2)
     '..., None'
     """
     news = index.count("None")
