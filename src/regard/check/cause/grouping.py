@@ -17,15 +17,11 @@ _RANK = (
     *("RG103", "RG803", "RG603", "RG701", "RG703", "RG704", "RG205"),
 )
 # Relations that many different bugs break: they name a cause only where nothing else does.
-_SYMPTOMS = frozenset({"repeated-keys", "inputs-matter", "parameters-matter", "queries-apart"})
-_SYMPTOMS |= {"example-alone"}
-_SYMPTOMS |= {
-    "weights-recomputed",
-    "context-recomputed",
-    "heads-merged",
-    "given-scores",
-    "formula",
-}
+_SYMPTOMS = frozenset(
+    {"repeated-keys", "inputs-matter", "parameters-matter", "queries-apart", "example-alone"}
+    | {"weights-recomputed", "context-recomputed", "heads-merged", "given-scores", "formula"}
+    | {"gradient-is-derivative"}
+)
 _TELLING = frozenset({"eval-repeatable", "declared-layer"})  # nothing else breaks these
 
 _EVERY = frozenset(_RANK)

@@ -16,7 +16,8 @@ def suspects(verdict: Verdict, view: View) -> list[Suspect]:
     """Return every place to look at, one a line, in the order of suspicion."""
     found: list[Suspect] = []
     if verdict.relation in ("runs", "loads"):
-        found += crash.crash(verdict, view)
+        found += _safely(crash.crash, verdict, view)
+        found += [Suspect(view.text.whole(line)) for line in verdict.lines if line]
     elif verdict.relation == "heads-declared":
         found += _safely(flow.split, verdict, view)
         found += view.fallback(verdict)

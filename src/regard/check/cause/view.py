@@ -35,6 +35,7 @@ class View:
         self.case = case
         self.contract: Contract = case.contract
         self.states: dict[str, str] = {}  # relation -> holds or fails
+        self.odd: list[Suspect] | None = None  # kept by regard.check.cause.odd
         self.text = Text(case.loaded.source)
 
     @property
