@@ -14,7 +14,7 @@ from regard.check.probe import Probe
 from regard.check.sizes import Sizes
 from regard.check.subject import Instance, Loaded, Outcome
 
-__all__ = ["Runner", "keeps_examples_apart", "leak", "sees_later"]
+__all__ = ["Runner", "keeps_examples_apart", "leak", "reads"]
 
 
 class Runner:
@@ -119,34 +119,31 @@ def leak(runner: Runner, mask: str) -> float | None:
     return moved
 
 
-def sees_later(runner: Runner) -> np.ndarray | None:
-    """Which position of ``T`` moves which row of the first context: (row, position)."""
+def reads(runner: Runner, row: str, key: str) -> np.ndarray | None:
+    """Which position of the key axis moves which row of the first context: (row, key)."""
     base = runner.run()
     returned = runner.contract.returns
-    if base is None or not returned:
-        return None
     index = next(
         (
             i
             for i, r in enumerate(returned)
-            if "T" in r.axes.split() and r.name != runner.contract.weights
+            if row in r.axes.split() and r.name != runner.contract.weights
         ),
         None,
     )
-    if index is None or base.outputs[index] is None:
+    first = None if base is None or index is None else base.outputs[index]
+    if index is None or first is None:
         return None
-    at = returned[index].axes.split().index("T")
-    n = runner.sizes["T"]
-    moved = np.zeros((n, n), dtype=bool)
-    first = base.outputs[index]
-    assert first is not None
-    for j in range(n):
-        changes = runner.noised("T", j)
+    at = returned[index].axes.split().index(row)
+    rows, keys = runner.sizes[row], runner.sizes[key]
+    moved = np.zeros((rows, keys), dtype=bool)
+    for j in range(keys):
+        changes = runner.noised(key, j)
         other = runner.run(**changes) if changes else None
         if other is None or other.outputs[index] is None:
             return None
         with np.errstate(all="ignore"):
             gap = np.abs(np.asarray(other.outputs[index]) - first)
-        gap = np.moveaxis(np.nan_to_num(gap), at, 0).reshape(n, -1).max(axis=1)
+        gap = np.moveaxis(np.nan_to_num(gap), at, 0).reshape(rows, -1).max(axis=1)
         moved[:, j] = gap > 1e-5
     return moved

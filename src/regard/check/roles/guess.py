@@ -1,13 +1,14 @@
 """A contract for code that declares none: read, tried, and every guess recorded."""
 
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from regard.check.contract import Contract
-from regard.check.roles.behaviour import Runner, leak, sees_later
+from regard.check.roles.behaviour import Runner, leak, reads
 from regard.check.roles.fit import Fit
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
@@ -196,25 +197,32 @@ class _Guesser:
         return usual if moved.get(usual, 1.0) <= max(1e-5, moved[best]) else best
 
     def _pattern(self, contract: Contract) -> Contract:
-        """Keep a causal pattern that only the code suggests where the run bears it out."""
-        if contract.causal is None or "causal" in self.known.intent.stated:
-            return contract
-        if "causal" in self.known.declared:
+        """Take the pattern of who reads whom from a run, where the author states none."""
+        own = {"causal", "window"} & (self.known.declared | set(self.known.intent.stated))
+        axes = set(contract.every_axis)
+        row, key = ("T", "T") if "T" in axes else ("T_dec", "T_enc")
+        if own or not {row, key} <= axes or contract.positions == "recurrent":
             return contract
         try:
-            moved = sees_later(Runner(self.known.loaded, contract))
+            moved = reads(Runner(self.known.loaded, contract), row, key)
         except (RegardError, ValueError, IndexError, KeyError):
             moved = None
         if moved is None:
-            self._guess(
-                "causal", f"causal ({self.known.intent.likely.get('causal', 'the code')})"
-            )
+            if contract.causal is not None:
+                self._guess("causal", f"causal ({self.known.intent.likely.get('causal')})")
             return contract
-        n = moved.shape[0]
-        later = [(i, j) for i, j in itertools.product(range(n), repeat=2) if j > i]
-        if any(moved[i, j] for i, j in later):
+        if row != key:
+            return replace(contract, causal=_corner(moved))
+        back, ahead = _reach(moved)
+        if back is None or ahead is None:
+            masked = any(k not in ("bias", "weights") for k in contract.kinds.values())
+            if not masked:
+                self._guess("causal", "a pattern of its own decides who reads whom", quiet=True)
             return replace(contract, causal=None)
-        return contract
+        window = back + 1 if back < moved.shape[0] - 1 else None
+        if ahead == 0:
+            return replace(contract, causal="top_left", window=window)
+        return replace(contract, causal=None, window=window if back == ahead else None)
 
     # -- what is said ----------------------------------------------------------------------
 
@@ -259,6 +267,26 @@ class _Guesser:
 
     def _none(self, why: str) -> Guess:
         return Guess(replace(self.known.stated, inputs={}), False, (why,), self.reasons)
+
+
+def _reach(moved: np.ndarray) -> tuple[int | None, int | None]:
+    """How far back and ahead every row reads, None where the rows do not agree."""
+    n = moved.shape[0]
+    at = np.arange(n)
+    gap = at[:, None] - at[None]  # row minus position
+    back = max((int(g) for g in gap[moved]), default=0)
+    ahead = max((int(-g) for g in gap[moved]), default=0)
+    expected = (gap <= back) & (-gap <= ahead)
+    return (back, ahead) if back >= 0 and bool((moved == expected).all()) else (None, None)
+
+
+def _corner(moved: np.ndarray) -> str | None:
+    """Which corner a causal pattern of unlike axes starts from, None where there is none."""
+    rows, keys = moved.shape
+    q, k = np.arange(rows)[:, None], np.arange(keys)[None]
+    if (moved == (k <= q)).all():
+        return "top_left"
+    return "bottom_right" if (moved == (k <= q + keys - rows)).all() else None
 
 
 def _merged(declared: Contract | None, flags: Mapping[str, Any] | None) -> Contract:

@@ -10,7 +10,12 @@ from regard.check.roles.reading import Reading
 from regard.check.roles.statements import Shape
 from regard.check.roles.words import axis_of, parts, size_of
 
-__all__ = ["guessed", "leaned"]
+__all__ = ["GROUPS", "guessed", "leaned"]
+
+# Query heads counted by key heads: fewer heads of keys than of queries are meant.
+GROUPS = re.compile(
+    r"kv_heads|repeat_kv|\) // k\w*\.(size|shape)|\] // k\w*\.shape", re.IGNORECASE
+)
 
 
 def guessed(part: Part, reading: Reading, *, is_self: bool) -> list[Axes]:
@@ -19,13 +24,17 @@ def guessed(part: Part, reading: Reading, *, is_self: bool) -> list[Axes]:
     match part.role:
         case "query":
             table = _ONE if part.one else _MANY
+            if not part.one and "squeeze" not in reading.code:
+                # An axis of one stretches to fit anything: it needs a reason.
+                table = {k: c for k, c in table.items() if "1" not in k}
             if re.search(r"(ies|[a-rt-z]s)$", part.name) and not part.one:
-                table = {
-                    k: c for k, c in table.items() if k not in ("d", "batch d", "batch 1 d")
-                }
+                table = {k: c for k, c in table.items() if k not in ("d", "batch d")}
             return _ranked(table, f, "T" if is_self else "T_dec")
         case "key" | "value" | "second":
-            return _ranked(_MEMORY, f, TIMES[part.role])
+            table = dict(_MEMORY)
+            if GROUPS.search(reading.code):
+                table |= {"batch kv_heads T d": 0.9, "batch T kv_heads d": 1.5}
+            return _ranked(table, f, TIMES[part.role])
         case "past":
             return _ranked(_MEMORY, f, "T_mem")
         case "step":
@@ -176,8 +185,14 @@ def leaned(
         if "batch" not in tokens and alone:
             cost -= 1.0
         for shape in stated:
-            if shape.name == part.name and shape.words[0].startswith("@"):
+            if shape.name != part.name or shape.firm:
+                continue
+            if shape.words[0].startswith("@"):
                 cost += _at(int(shape.words[0][1:]), shape.words[1], tokens)
+            elif len(shape.words) != len(tokens):
+                cost += 3.0  # the code unpacks another number of axes
+            else:
+                cost += sum(_at(i, word, tokens) for i, word in enumerate(shape.words))
         yield Axes(tokens, cost, said)
 
 

@@ -241,7 +241,7 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
     ):
         yield "causal", corner, "its words", True
         return
-    names = [n for n in reading.identifiers if _CAUSAL_NAMES.search(n)]
+    names = sorted(n for n in reading.identifiers if _CAUSAL_NAMES.search(n))
     if re.search(r"is_causal=True", reading.code):
         yield "causal", corner, "is_causal=True", True
     elif re.search(r"\btri[ul]\b|\btri[ul]_indices\b|\.tri[ul]\(", reading.code):

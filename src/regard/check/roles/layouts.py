@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from regard.check.roles.candidate import CONTENT, Axes
 from regard.check.roles.cast import Part
-from regard.check.roles.habits import guessed, leaned
+from regard.check.roles.habits import GROUPS, guessed, leaned
 from regard.check.roles.reading import Reading
 from regard.check.roles.statements import shapes
 from regard.check.roles.wording import Wording
@@ -20,10 +20,6 @@ from regard.check.roles.wording import Wording
 __all__ = ["Axes", "Choice", "Layouts", "choices", "layouts"]
 
 _GROUPED = re.compile(r"kv_heads|group|repeat_kv|share_heads|num_key_value", re.IGNORECASE)
-
-_GROUPS = re.compile(
-    r"kv_heads|repeat_kv|\) // k\w*\.(size|shape)|\] // k\w*\.shape", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def layouts(reading: Reading, cast: tuple[Part, ...]) -> Layouts:
         if firm and part.role in ("key", "value") and _GROUPED.search(reading.code):
             grouped = tuple("kv_heads" if t == "heads" else t for t in firm[0].tokens)
             firm = [replace(firm[0], tokens=grouped)]
-            if not _GROUPS.search(reading.code):
+            if not GROUPS.search(reading.code):
                 firm.append(replace(firm[0], tokens=found[0].tokens, cost=0.5))
         if firm:
             axes[part.name] = tuple(dict.fromkeys(firm[:3]))

@@ -73,8 +73,9 @@ class Moves:
     ) -> Iterator[tuple[str, str]]:
         used = _used(trial, self.parts)
         values = {v: int(sizes.value(trial.names.get(v, v))) for v in used}
-        base = {n for v in used for n in names_in(trial.names.get(v, v))}
-        base |= {"heads"} if "heads" in base or "d_head" in base else set()
+        # Names of the data first: a learned array is as wide as what it multiplies.
+        known = [n for v in reversed(used) for n in names_in(trial.names.get(v, v))]
+        base = [*dict.fromkeys(known), "heads", "d_head"]
         for variable, value in values.items():
             if not self._is_free(variable, trial):
                 continue
@@ -82,7 +83,7 @@ class Moves:
                 if number == value or number < 2:
                     continue
                 for wanted in _wanted(number, value, numbers, values, sizes["heads"]):
-                    found = named(wanted, sizes, [*base, "heads", "d_head"])
+                    found = named(wanted, sizes, base)
                     if re.search(rf"\b{wanted}\b", self.reading.source) and wanted > 4:
                         found.append(str(wanted))  # a size that the file fixes
                     for expression in found:

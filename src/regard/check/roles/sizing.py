@@ -118,6 +118,8 @@ def _for_role(part: Part, tokens: tuple[str, ...], taken: set[str], claimed: set
         wanted = [(_BY_HEAD if headed else _BY_ROLE).get(part.role, "d_h")]
     if part.role == "value" and not claimed & {"d_v"} and "d_h" in claimed:
         wanted = ["d_h", *wanted]
+    if part.role not in ("query", "key", "value", "step"):
+        wanted = [n for n in wanted if n not in claimed]
     pool = [*wanted, *(n for n in _POOL if n not in claimed)]
     return next(n for n in pool if n not in taken)
 

@@ -36,9 +36,14 @@ class Wording:
         """Candidates that the author's text states for an argument."""
         for shape in self.shapes:
             mine = shape.name == part.name
-            if not mine and (shape.name or part.role not in CONTENT):
-                continue
             if shape.words[0].startswith("@"):
+                continue
+            if not mine and not shape.firm and part.role in ("key", "value"):
+                tokens = self.tokens(part, shape.words)  # as the queries are unpacked
+                if tokens is not None:
+                    yield Axes(tokens, 0.3)
+                continue
+            if not mine and (shape.name or part.role not in CONTENT):
                 continue
             words = shape.words
             if mine and part.role == "mask" and "batch" not in words and len(words) < 3:
