@@ -5,12 +5,13 @@ the attention that the cell defines is checked where it stands, and each report 
 """
 
 import ast
+import importlib
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.check.watch import watch
+from regard.check.watch import Watch
 from regard.errors import InputError, RegardError, explain
 
 __all__ = ["load_ipython_extension", "run_cell"]
@@ -54,7 +55,7 @@ def run_cell(
     except InputError as error:
         show(str(error))
         return []
-    with watch(**sizes) as seen:
+    with Watch(sizes) as seen:
 
         def with_axes(
             inner: Any, kind: type[BaseException], error: BaseException, trace: Any, **more: Any
@@ -133,9 +134,7 @@ def _attention(source: str) -> Sequence[str]:
 
 
 def _show(report: Any) -> None:
-    from IPython.display import display  # noqa: PLC0415 - only inside IPython
-
     if isinstance(report, str):
         print(report)
     else:
-        display(report)
+        importlib.import_module("IPython.display").display(report)
