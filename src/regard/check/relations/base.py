@@ -16,7 +16,7 @@ from regard.check.contract import Contract
 from regard.check.finding import Level, Measurement
 from regard.check.probe import Probe
 from regard.check.sizes import Sizes, names_in
-from regard.check.subject import Crash, Instance, Loaded, Outcome, limit, load
+from regard.check.subject import Crash, Instance, Loaded, Outcome, limit, load, quiet
 
 __all__ = [
     "Bench",
@@ -304,7 +304,8 @@ def ask(
         for which in sets if each.everywhere else sets[:1]:
             bench = case.bench(which)
             try:
-                verdict = each.function(bench)
+                with quiet():  # a NaN of the user's is measured, not warned of
+                    verdict = each.function(bench)
             except Exception as error:  # ours: the user's exceptions come back as a Crash
                 results.broken.append(f"{each.name}: {type(error).__name__}: {error}")
                 break

@@ -17,9 +17,9 @@ __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weig
 def inputs_matter(bench: Bench) -> Verdict | None:
     """Change one argument after the other, and each half of its features."""
     here = layout(bench)
-    names = [*here.content, *(n for n in bench.probe.floats() if bench.probe.is_parameter(n))]
+    names = [*here.content, *(n for n in bench.probe.floats() if here.is_learned(n))]
     pieces = [(n, where, what) for n in names for where, what in _pieces(here, n)]
-    learned = [p for p in pieces if bench.probe.is_parameter(p[0])]
+    learned = [p for p in pieces if here.is_learned(p[0])]
     given = [p for p in pieces if p not in learned]
     for group in (given, learned):
         variants = [{n: here.noised(n, **where)} for n, where, _ in group]
@@ -175,7 +175,7 @@ def _tables(module: Any) -> set[str]:
 
 
 def _entries_matter(bench: Bench, here: Layout) -> Verdict | None:
-    names = [n for n in bench.probe.floats() if bench.probe.is_parameter(n)]
+    names = [n for n in bench.probe.floats() if here.is_learned(n)]
     names = [n for n in names if n not in ("b", "b_a", "bias")]
     for name in names:
         value = bench.probe.args[name]
@@ -199,9 +199,7 @@ def _entries_matter(bench: Bench, here: Layout) -> Verdict | None:
 def _pieces(here: Layout, name: str) -> list[tuple[dict[str, Any], str]]:
     """The parts of an argument that each must matter: all of it, and halves of its features."""
     pieces: list[tuple[dict[str, Any], str]] = [({}, f"argument `{name}`")]
-    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.probe.is_parameter(
-        name
-    ):
+    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.is_learned(name):
         return pieces
     axes = here.inputs[name]
     layered = set(axes.names) & {"layers", "dirs"}

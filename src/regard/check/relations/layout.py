@@ -22,7 +22,10 @@ __all__ = ["Axes", "Layout", "keep_of", "layout"]
 _QUERY = re.compile(r"(^|_)(q|qs|quer(y|ies)|latents?|targets?|tgt)(_|$)", re.IGNORECASE)
 _KEY = re.compile(r"(^|_)(k|ks|keys?)(_|$)", re.IGNORECASE)
 _VALUE = re.compile(r"(^|_)(v|vs|vals?|values?)(_|$)", re.IGNORECASE)
-_PAST = re.compile(r"past|cache|mem|prev|old|seen", re.IGNORECASE)
+_STATE = re.compile(
+    r"(^|_)(q|query|s|s_t|h|h_t|state|hidden|decoder|dec|target|tgt|cell|x|word|step)(_|$)",
+    re.IGNORECASE,
+)
 MASKS = (
     *("keep", "drop", "keep_int", "drop_int", "keep_uint8", "keep_float01", "drop_float01"),
     *("additive", "lengths", "token_ids_pad0", "zero_padded"),
@@ -105,7 +108,15 @@ class Layout:
     @property
     def content(self) -> list[str]:
         """Arguments that carry content: no masks, no learned arrays, no plain numbers."""
-        return [n for n in self.probe.content() if not self.probe.is_parameter(n)]
+        return [n for n in self.probe.content() if not self.is_learned(n)]
+
+    def is_learned(self, name: str) -> bool:
+        """Whether an argument is a learned array: features only, and not a lone state.
+
+        A function of one example has no batch axis that would tell a state from a vector.
+        """
+        is_lone = not self.has_batch and len(self.inputs[name].names) == 1
+        return self.probe.is_parameter(name) and not (is_lone and bool(_STATE.search(name)))
 
     def key_parts(self) -> list[str]:
         """Arguments with content at each key position (values too); queries left out."""

@@ -8,7 +8,7 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.padding import _mask_of
-from regard.check.subject import Outcome
+from regard.check.subject import Crash, Outcome
 
 __all__ = ["all_masked", "half_precision", "large_scores"]
 
@@ -19,11 +19,20 @@ def large_scores(bench: Bench) -> Verdict | None:
     if bench.contract.dtype in ("float16", "bfloat16"):
         return None
     names = [n for n in bench.probe.floats() if bench.contract.kinds.get(n) is None]
-    names = [n for n in names if not bench.probe.is_parameter(n)]
+    names = [n for n in names if not layout(bench).is_learned(n)]
     if not names:
         return None
     for scale in (30.0, 1000.0):
-        out = bench.ok(**{n: bench.probe.args[n] * scale for n in names})
+        out = bench.run(**{n: bench.probe.args[n] * scale for n in names})
+        if isinstance(out, Crash):
+            return fails(
+                "RG602",
+                f"the code raises {out.kind} when scores are large",
+                lines=tuple(reversed(out.lines)),
+                quote=out.message,
+                measured=(Measurement("inputs scaled by", f"{scale:.0f}", "must run"),),
+                hidden="scores of order one are right; training reaches large ones late",
+            )
         bad = _not_finite(bench, out)
         if bad:
             return fails(

@@ -35,9 +35,10 @@ def plain(bench: Bench) -> Verdict | None:
     asked = False
     for site in trace.sites:
         if score in ("dot", "scaled_dot", "general"):
-            for node in (site.query, site.key):
-                if node is None:
-                    continue
+            pair: tuple[Any, ...] = (site.query, site.key)
+            if None in pair:  # operands that are bent are no query and key to a recording
+                pair = site.product.inputs[:2] if site.product is not None else ()
+            for node in pair:
                 asked = True
                 bent = _bent(node)
                 if bent is not None:
@@ -57,7 +58,7 @@ def plain(bench: Bench) -> Verdict | None:
 
 def learned(bench: Bench) -> frozenset[str]:
     """Sources that are learned arrays given as arguments."""
-    named = (n for n in bench.probe.floats() if bench.probe.is_parameter(n))
+    named = (n for n in bench.probe.floats() if layout(bench).is_learned(n))
     return frozenset(f"input:{n}" for n in named)
 
 
@@ -159,7 +160,7 @@ def _same_array(bench: Bench, here: Layout, entry: float) -> Verdict | None:
     bare += [
         v
         for n, v in bench.probe.args.items()
-        if bench.probe.is_parameter(n) and np.ndim(v) == 2 and v.shape[0] == v.shape[1]
+        if layout(bench).is_learned(n) and np.ndim(v) == 2 and v.shape[0] == v.shape[1]
     ]
     if len(bare) == 1 and abs(float(bare[0][0, 1]) - entry) > 1e-4:
         return fails("RG504", "the general score reads its array transposed")

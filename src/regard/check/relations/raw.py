@@ -55,7 +55,7 @@ def _contexts(
 
 def _scores(bench: Bench, here: Layout) -> np.ndarray | None:
     """Scores (batch, 1, query, key) where query and key are single plain arguments."""
-    learned = [n for n in bench.probe.floats() if bench.probe.is_parameter(n)]
+    learned = [n for n in bench.probe.floats() if here.is_learned(n)]
     keys = [n for n in here.key_parts() if n not in here.value_parts()]
     queries = here.query_parts()
     memory = [n for n in here.content if n not in (*queries, *here.key_parts())]

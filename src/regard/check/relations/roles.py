@@ -61,7 +61,7 @@ def values_own(bench: Bench) -> Verdict | None:
         learned |= {
             s
             for s in value.sources
-            if s[6:] in bench.contract.inputs and bench.probe.is_parameter(s[6:])
+            if s[6:] in bench.contract.inputs and layout(bench).is_learned(s[6:])
         }
         if value.op not in ("linear", "matmul", "einsum", "mm", "addmm") or not learned:
             continue
