@@ -449,3 +449,36 @@ def test_one_softmax_a_step_gives_one_site_a_step():
     )
     later = Sizes(0)["T_dec"] - 1
     assert [s.query.op for s in trace.sites] == ["input"] + ["gru_cell"] * later
+
+
+def test_a_softmax_that_is_written_into_its_scores_is_a_site_and_takes_other_weights():
+    source = """
+        import numpy as np
+        def attend(q, k, v):
+            s = np.matmul(q, np.swapaxes(k, 1, 2))
+            s -= s.max(axis=-1, keepdims=True)
+            np.exp(s, out=s)
+            s /= s.sum(axis=-1, keepdims=True)
+            return s @ v
+        """
+    (site,) = traced(source, QKV).sites
+    assert (site.axis, site.span.line, site.query.name) == (2, 6, "q")
+    instance, probe, sizes = instance_of(source, QKV)
+    trace = record(instance, probe, sizes, replace=one_hot)
+    first = np.repeat(probe.args["v"][:, :1], sizes["T_dec"], axis=1)
+    np.testing.assert_allclose(trace.outputs[0].value, first, rtol=1e-5)
+
+
+def test_a_softmax_of_scipy_is_followed_though_it_drops_subclasses():
+    pytest.importorskip("scipy")
+    trace = traced(
+        """
+        import numpy as np
+        from scipy.special import softmax
+        def attend(q, k, v):
+            return softmax(q @ np.swapaxes(k, 1, 2), axis=-1) @ v
+        """,
+        QKV,
+    )
+    (site,) = trace.sites
+    assert (site.axis, site.value.name) == (2, "v")

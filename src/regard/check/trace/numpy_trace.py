@@ -147,14 +147,31 @@ class Library:
 @contextlib.contextmanager
 def following(recorder: Recorder, module: ModuleType) -> Iterator[None]:
     """Feed the recorder from every array of a module's run."""
-    replaced = {k: v for k, v in vars(module).items() if v is np}
+    replaced = {k: v for k, v in vars(module).items() if v is np or _is_opaque(v)}
     _recorders.append(recorder)
-    vars(module).update({k: Library(np) for k in replaced})
+    vars(module).update({k: Library(v) if v is np else _opened(v) for k, v in replaced.items()})
     try:
         yield
     finally:
         vars(module).update(replaced)
         _recorders.pop()
+
+
+def _is_opaque(value: Any) -> bool:
+    """Whether a value is a softmax of SciPy's, which takes the subclass off."""
+    home = str(getattr(value, "__module__", "") or "")
+    return home.startswith("scipy.special") and getattr(value, "__name__", "") in (
+        "softmax",
+        "log_softmax",
+        "logsumexp",
+    )
+
+
+def _opened(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any, axis: Any = None, **keywords: Any) -> Any:
+        return _call(function, function.__name__, (x,), {"axis": axis, **keywords})
+
+    return call
 
 
 def plain(value: Any) -> Any:
@@ -224,6 +241,7 @@ def _noted(
             recorder.owners.setdefault(id(_owner(shown)), shown)
         if given:
             _write_through(recorder, result, node)
+            _site_in_place(recorder, node, result)
             return result
         return _with_site(recorder, node, shown)
     except Exception:  # the user's run goes on without this node
@@ -244,6 +262,17 @@ def _with_site(recorder: Recorder, node: Node, shown: Any) -> Any:
     if again is not None:
         site.weights = again
     return fresh
+
+
+def _site_in_place(recorder: Recorder, node: Node, array: Any) -> None:
+    site = recorder.site(node)
+    other = None if site is None else recorder.other_weights(site, node.value)
+    if other is not None and site is not None:
+        array.view(np.ndarray)[...] = other
+        again = recorder.note(
+            node.op, array.view(np.ndarray), node.inputs, node.arguments, alias=array
+        )
+        site.weights = again or site.weights
 
 
 def _operand(recorder: Recorder, value: Any) -> Node:
