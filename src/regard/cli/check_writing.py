@@ -1,7 +1,5 @@
 """What ``regard check`` writes besides its report: fixes, regression tests, lines of JSON."""
 
-import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,6 +62,7 @@ def write_tests(reports: "Sequence[Report]", name: str, *, force: bool) -> None:
         The file exists, or one file is named for several tests.
     """
     from regard.check.apply import unified
+    from regard.check.tools import home_of_test
 
     tests = [report for report in reports if report.test]
     if not tests:
@@ -77,7 +76,7 @@ def write_tests(reports: "Sequence[Report]", name: str, *, force: bool) -> None:
             )
         )
     for report in tests:
-        path = Path(name) if name else _beside(report)
+        path = Path(name) if name else home_of_test(report)
         old = path.read_text(encoding="utf-8") if path.is_file() else ""
         if old == report.test:
             _say(f"{path} holds this test already")
@@ -102,13 +101,6 @@ def json_line(answer: Mapping[str, Any]) -> str:
     from regard.check.render.json_ import dumped
 
     return dumped(answer, indent=None) + "\n"
-
-
-def _beside(report: "Report") -> Path:
-    stem = os.path.splitext(os.path.basename(report.path))[0]
-    entry = report.target.rpartition(":")[2]
-    words = re.sub(r"\W+|(?<=[a-z0-9])(?=[A-Z])", "_", f"{stem}_{entry}").lower()
-    return Path(report.path).parent / f"test_{words}.py"
 
 
 def _say(text: str) -> None:

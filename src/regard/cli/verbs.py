@@ -25,6 +25,8 @@ _VERBS = {
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
+    "skill": ("regard.cli.skill:skill", "Teach a coding assistant to use `regard check`."),
+    "mcp": ("regard.cli.mcp:mcp", "Serve `regard check` to coding assistants (MCP, stdio)."),
 }
 
 _EXAMPLE = """
@@ -39,6 +41,8 @@ _EXTRAS = {
     "rapidfuzz": "train",
     "matplotlib": "plot",
     "jax": "jax",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
 }
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 _PIP = "pip install 'regard[{}]'"
