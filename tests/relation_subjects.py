@@ -378,7 +378,8 @@ def judged(
     assert subject.source.count(old) >= 1, f"{old!r} is not in {name}"
     contract = Contract.from_mapping({**subject.contract, **statements})
     source = subject.source.replace(old, new, 1) if old else subject.source
-    results = judge(source, f"/subjects/{name}.py", subject.entry, contract, strict=strict)
+    path = f"/subjects/{name}.py"
+    results = judge(source, path, subject.entry, contract, strict=strict, seconds=200.0)
     assert not results.broken, results.broken
     return results
 

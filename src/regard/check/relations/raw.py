@@ -129,6 +129,9 @@ def _differs(bench: Bench, name: str, found: np.ndarray, wanted: np.ndarray) -> 
         level="error",
         about=name,
         measured=(Measurement(f"{name} against the formula", gap, "must be 0"),),
-        depends_on=("score", "scale", "causal"),
+        depends_on=(
+            *("score", "scale", "causal", "window"),
+            *(f"kinds.{n}" for n in layout(bench).key_masks()),
+        ),
         hidden="every shape is right and nothing raises",
     )

@@ -99,11 +99,11 @@ def _against(
     allowed = here.allowed()
     rows = _real_rows(here)
     live = rows & allowed.any(-1)
-    if here.is_self and verb == "moves":
+    asked = allowed & live[..., None]
+    if here.is_self and verb == "moves" and len(here.key_parts()) == 1:
         # A position's own content is its query too.
-        own = np.eye(here.n_keys, dtype=bool)[None]
-        alone = len(here.key_parts()) == 1
-        moved, still = moved & ~(own & alone), still & ~(own & alone)
+        other = ~np.eye(here.n_keys, dtype=bool)[None]
+        moved, still, asked = moved & other, still & other, asked & other
     leak = moved & ~allowed & live[..., None]
     miss = still & allowed & live[..., None]
     if not leak.any() and not miss.any():
@@ -118,8 +118,7 @@ def _against(
     about = next(iter(here.key_masks()), name)
     if leak.any() and miss.any() and not by_pattern.any() and here.key_masks():
         forbidden = pattern & ~allowed & live[..., None]
-        wanted = allowed & live[..., None]
-        if leak[forbidden].mean() > 0.7 and miss[wanted].mean() > 0.7:
+        if leak[forbidden].mean() > 0.7 and miss[asked].mean() > 0.7:
             return fails(
                 "RG201",
                 f"`{name}` reads exactly the keys that `{about}` forbids",
@@ -140,14 +139,14 @@ def _against(
             hidden="every shape is right and nothing raises",
         )
     code = "RG204" if here.contract.causal or here.contract.window else "RG305"
-    if here.key_masks() and (code == "RG305" or miss[allowed & live[..., None]].mean() > 0.9):
+    if here.key_masks() and (code == "RG305" or miss[asked].mean() > 0.9):
         code = "RG201"  # whatever may be read is not: no pattern is that far off
     return fails(
         code,
         f"a key that may be read does not reach `{name}`",
         about=name,
         measured=measured,
-        depends_on=("causal",) if code == "RG204" else kinds,
+        depends_on=kinds if code == "RG201" else ("causal", "window"),
         hidden="every shape is right and nothing raises",
     )
 

@@ -66,7 +66,7 @@ def given(bench: Bench) -> Verdict | None:
         f"`{name}` is not the softmax of `{same[0]}` over the keys that may be attended to",
         about=name,
         measured=(Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),),
-        depends_on=("score", "causal"),
+        depends_on=("score", "causal", "window", *_kinds(here)),
         hidden="every shape is right and nothing raises",
     )
 
@@ -313,9 +313,13 @@ def _wrong_weights(bench: Bench, reading: Reading, answer: Answer) -> Verdict:
         about=reading.site.weights.name,
         lines=lines,
         measured=measured,
-        depends_on=("score", "scale", "causal", "positions"),
+        depends_on=("score", "scale", "causal", "window", "positions", *_kinds(here)),
         hidden="every shape is right and nothing raises",
     )
+
+
+def _kinds(here: Layout) -> tuple[str, ...]:
+    return tuple(f"kinds.{n}" for n in here.key_masks())
 
 
 def _same(bench: Bench, a: np.ndarray, b: np.ndarray) -> bool:
