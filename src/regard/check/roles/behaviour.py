@@ -14,7 +14,7 @@ from regard.check.probe import Probe
 from regard.check.sizes import Sizes
 from regard.check.subject import Instance, Loaded, Outcome
 
-__all__ = ["Runner", "keeps_examples_apart", "leak", "reads"]
+__all__ = ["Runner", "keeps_examples_apart", "leak", "order_matters", "reads"]
 
 
 class Runner:
@@ -147,3 +147,32 @@ def reads(runner: Runner, row: str, key: str) -> np.ndarray | None:
         gap = np.moveaxis(np.nan_to_num(gap), at, 0).reshape(rows, -1).max(axis=1)
         moved[:, j] = gap > 1e-5
     return moved
+
+
+def order_matters(runner: Runner) -> bool | None:
+    """Whether turning the keys (and what stands at them) around moves the results."""
+    every = runner.contract.every_axis
+    token = next((t for t in ("T_enc", "T") if t in every), None)
+    base = runner.run()
+    if token is None or base is None or runner.probe.masks or runner.contract.causal:
+        return None
+    changes: dict[str, Any] = {}
+    for name in runner.probe.floats():
+        value = runner.probe.args[name]
+        for at, t in enumerate(runner.probe.contract.axes(name)):
+            if t == token:
+                value = np.flip(value, at)
+        changes[name] = value
+    other = runner.run(**changes)
+    if other is None:
+        return None
+    for returned, a, b in zip(
+        runner.contract.returns, base.outputs, other.outputs, strict=False
+    ):
+        if a is None or b is None or a.shape != b.shape:
+            continue
+        for at, t in enumerate(returned.axes.split()):
+            b = np.flip(b, at) if t == token else b
+        if not np.allclose(a, b, atol=1e-4, equal_nan=True):
+            return True
+    return False

@@ -124,7 +124,7 @@ class Fit:
                     return None
                 runs.append(result)
             found = results(self.known.reading, contract, (runs[0], runs[1]), sizes)
-            renamed = self._pooled(contract, found)
+            renamed = _turned(self._pooled(contract, found), found)
             if renamed is not contract:
                 contract = renamed
                 found = results(self.known.reading, contract, *self._again(contract))
@@ -257,6 +257,25 @@ class Fit:
             join=join,
             seconds=min(seconds, max(0.05, left)),
         )
+
+
+def _turned(contract: Contract, found: Results) -> Contract:
+    """Exchange queries and keys where the contexts have a row for each key and none for a query.
+
+    In bidirectional attention ``context`` may attend to ``query``: rows tell who asks.
+    """
+    contexts = [set(r.axes.split()) for r in found.returns if r.name != found.weights]
+    asks = any("T_dec" in axes for axes in contexts)
+    if asks or not any("T_enc" in axes for axes in contexts):
+        return contract
+    if not {"T_dec", "T_enc"} <= set(contract.every_axis):
+        return contract
+    table = {"T_dec": "T_enc", "T_enc": "T_dec"}
+    inputs = {
+        n: " ".join(table.get(t, t) for t in axes.split())
+        for n, axes in contract.inputs.items()
+    }
+    return replace(contract, inputs=inputs)
 
 
 def _query_first(returned: Returned) -> Returned:

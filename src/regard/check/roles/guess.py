@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.check.contract import Contract
-from regard.check.roles.behaviour import Runner, leak, reads
+from regard.check.roles.behaviour import Runner, leak, order_matters, reads
 from regard.check.roles.fit import Fit
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
@@ -102,6 +102,7 @@ class _Guesser:
             contract = self._pooling(contract)
             contract = self._polarity(contract)
             contract = self._pattern(contract)
+            contract = self._order(contract)
         if fit.runs_when:
             self.reasons["runs only when"] = fit.runs_when
         self._say_intent(contract)
@@ -223,6 +224,16 @@ class _Guesser:
         if ahead == 0:
             return replace(contract, causal="top_left", window=window)
         return replace(contract, causal=None, window=window if back == ahead else None)
+
+    def _order(self, contract: Contract) -> Contract:
+        """Drop positions that only a word suggests where the order of keys moves nothing."""
+        if "positions" not in self.known.intent.likely or "positions" in self.known.declared:
+            return contract
+        try:
+            matters = order_matters(Runner(self.known.loaded, contract))
+        except (RegardError, ValueError, IndexError, KeyError):
+            matters = None
+        return replace(contract, positions=False) if matters is False else contract
 
     # -- what is said ----------------------------------------------------------------------
 

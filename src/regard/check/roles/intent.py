@@ -283,7 +283,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
         yield "positions", "location", "a convolution over earlier weights", True
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
-        yield "positions", "relative", "its words or names", True
+        yield "positions", "relative", "its words or names", False
     elif re.search(
         r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid",
         f"{words} {names}",

@@ -29,6 +29,7 @@ _REAL = re.compile(
     r"to (be )?read|inside|unmasked|non-?pad|not pad|existing|observed|can (be )?(seen|look)",
     re.IGNORECASE,
 )
+_OTHER = re.compile(r"\b(?:and|but|or)\s+(?:True|False|zeros?|ones?|[01])\b|\belse\b")
 _NOT_PAD = re.compile(r"(non|not|un|no)[- ]?(a )?(pad|mask|ignor|block|hidden)", re.IGNORECASE)
 _KEEP_NAMES = (
     *("valid", "keep", "real", "allowed", "visible", "present", "attendable", "observed"),
@@ -68,7 +69,8 @@ def meaning_of(name: str, reading: Reading) -> Meaning:
         return Meaning("additive" if huge else "bias", True, "the docstring says it is added")
     if re.search(rf"\b{name}\b[^.\n]*(-inf\b|minus infinity)", reading.words):
         return Meaning("additive", True, "the docstring mentions -inf")
-    for segment in _segments(name, reading.words):
+    beside = reading.beside.get(name, "")
+    for segment in ([beside] if beside else []) + _segments(name, reading.words):
         found = _sentence(segment)
         if found:
             return Meaning(found, True, f"its words: {_short(segment)!r}")
@@ -136,7 +138,7 @@ def _segments(name: str, words: str) -> list[str]:
 def _sentence(segment: str) -> str:
     for truth, flip in ((_TRUE, False), (_FALSE, True)):
         for match in re.finditer(rf"(?<![\w.-]){truth}(?![\w.]){_LINK}([^,;:.]*)", segment):
-            kind = _kind(match.group(1))
+            kind = _kind(_OTHER.split(match.group(1))[0])
             if kind:
                 return {"keep": "drop", "drop": "keep"}[kind] if flip else kind
     keeps = re.search(

@@ -262,8 +262,10 @@ def named(number: int, sizes: Sizes, names: Iterable[str]) -> list[str]:
     for a, b in itertools.combinations_with_replacement(features, 2):
         if a != b and known[a] + known[b] == number:
             found.append(f"{a}+{b}")
-    for times in (2, 3):
+    for times in (2, 3, 4):
         found += [f"{times}*{n}" for n in features if times * known[n] == number]
+    if known.get("heads", 0) * known.get("d_head", 0) == number:
+        found = [n for n in found if n.isidentifier()] + ["heads*d_head", *found]
     for counts in ("heads", "kv_heads", "dirs", "layers", "batch", "beam"):
         if counts not in known:
             continue

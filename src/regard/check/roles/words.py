@@ -96,6 +96,10 @@ def role_of(name: str) -> Role:
         has(_PAST) and has({*_WEIGHTS, "weight", "attend"})
     ):
         return "weights"
+    if pieces in (("h", "s"), ("hs",), ("h", "j"), ("h", "i"), ("enc",)):
+        return "key"
+    if pieces in (("h", "t"), ("ht",), ("s", "t"), ("st",), ("s", "prev")):
+        return "query"
     if pieces in (("x",), ("inputs",), ("input",), ("tokens",), ("hidden", "states")):
         return "self"
     # The most specific part decides: encoder_hidden is no decoder state.
