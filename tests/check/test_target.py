@@ -210,3 +210,15 @@ def test_packages_are_imported_from_above_them(folder):
     assert import_folders("models/attention/core.py") == (str(folder), str(package))
     assert package_of("decoder.py") == ""
     assert import_folders("decoder.py") == (str(folder),)
+
+
+def test_a_file_alone_is_searched_for_attention(tmp_path):
+    path = tmp_path / "decoder.py"
+    path.write_text(
+        "def add(a, b):\n    return a + b\n\n\n"
+        "def attend(query, keys):\n"
+        "    return (query @ keys.T).softmax(-1) @ keys\n"
+    )
+    targets, _ = find_targets([str(path)])
+    assert [target.entry for target in targets] == ["attend"]
+    assert [target.entry for target in find_targets([str(tmp_path)])[0]] == ["attend"]

@@ -6,9 +6,7 @@ the attention that the cell defines is checked where it stands, and each report 
 
 import ast
 import importlib
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from regard.check.watch import Watch
@@ -125,12 +123,9 @@ def _literal(text: str) -> Any:
 
 def _attention(source: str) -> Sequence[str]:
     """Names of what looks like attention in a text."""
-    from regard.check.roles.discover import Candidate, discover  # noqa: PLC0415 - loads NumPy
+    from regard.check.roles.discover import discover_in  # noqa: PLC0415 - loads NumPy
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "cell.py")
-        path.write_text(source, encoding="utf-8")
-        return [one.entry for one in discover(path) if isinstance(one, Candidate)]
+    return discover_in(source)
 
 
 def _show(report: Any) -> None:

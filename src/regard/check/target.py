@@ -339,7 +339,6 @@ def _unreadable(path: str | Path, expected: str, got: str) -> InputError:
 
 def _discover(source: str) -> Iterable[str]:
     # Late, so that a named target needs none of it.
-    from regard.check.roles.discover import discover  # noqa: PLC0415
+    from regard.check.roles.discover import discover_in  # noqa: PLC0415
 
-    found: Iterable[str] = discover(source)
-    return found
+    return discover_in(source)

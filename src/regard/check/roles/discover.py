@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard.check.roles.reading import Parameter, Reading, read
 
-__all__ = ["Candidate", "Skipped", "discover"]
+__all__ = ["Candidate", "Skipped", "discover", "discover_in"]
 
 _NAME = re.compile(r"attention|attend|attn|alignment|(^|_)align(_|$)", re.IGNORECASE)
 _SPEAKS = re.compile(
@@ -85,6 +85,22 @@ def _in_file(file: Path) -> Iterator[Candidate | Skipped]:
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError, RecursionError) as error:
         yield Skipped(file.name, f"cannot be read as Python: {error}", str(file))
         return
+    yield from _in_tree(tree, source, str(file))
+
+
+def discover_in(source: str) -> list[str]:
+    """Return the names of what looks like attention in the text of a file.
+
+    Raises
+    ------
+    SyntaxError
+        The text is no Python.
+    """
+    found = _in_tree(ast.parse(source), source, "") if _ANY.search(source) else ()
+    return [one.entry for one in found if isinstance(one, Candidate)]
+
+
+def _in_tree(tree: ast.Module, source: str, path: str) -> Iterator[Candidate | Skipped]:
     nodes = [
         n
         for n in tree.body
@@ -98,12 +114,12 @@ def _in_file(file: Path) -> Iterator[Candidate | Skipped]:
         problem = _problem(node, reading)
         line = node.lineno
         if problem:
-            yield Skipped(node.name, problem, str(file), line)
+            yield Skipped(node.name, problem, path, line)
         else:
-            yield Candidate(node.name, why, str(file), line)
+            yield Candidate(node.name, why, path, line)
 
 
-def _reason(node: ast.AST, reading: Reading) -> str:
+def _reason(node: ast.AST, reading: Reading) -> str:  # noqa: PLR0911 - one a reason
     """Why a function or class looks like attention, or an empty text."""
     own = ast.unparse(node)
     code = reading.code
