@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.check.cause.crash import meeting
+from regard.check.cause.crash import culprit, meeting
 from regard.check.cause.grouping import Group, groups, guessed, is_symptom
 from regard.check.cause.hidden import coincidence
+from regard.check.cause.scores import features
 from regard.check.cause.view import Suspect, View
 from regard.check.finding import Evidence, Finding, Fix, Level, Location, Step, Tensor
 from regard.check.relations.base import Case, Results, Verdict
@@ -141,7 +142,7 @@ def _is_other_score(view: View) -> bool:
     site = view.site
     if view.contract.score not in ("dot", "general") or site is None or site.query is None:
         return False
-    size = site.query.shape[-1] if site.query.shape else 0
+    size = features(site)
     return bool(site.slope and size and abs(site.slope * size**0.5 - 1.0) < 1e-2)
 
 
@@ -159,6 +160,8 @@ def _message(verdict: Verdict, place: Suspect, view: View) -> str:
     if verdict.relation == "runs":
         failed = view.trace.failed
         said = place.what or (meeting(failed, view.trace) if failed is not None else "")
+        if "overflow" in verdict.quote and failed is not None:
+            return f"the number that {failed.op} puts in does not fit {view.contract.dtype}"
         return said or verdict.message
     telling = place.kind in _TELLING and bool(place.what)
     if place.kind == "softmax-axis" and verdict.rule in ("RG301", "RG303"):
@@ -167,11 +170,15 @@ def _message(verdict: Verdict, place: Suspect, view: View) -> str:
 
 
 def _tensor(verdict: Verdict, place: Suspect, view: View) -> Tensor | None:
-    node = place.node or view.named(verdict.about)
+    node, expected = place.node or view.named(verdict.about), place.expected
+    failed = view.trace.failed
+    if failed is not None and verdict.relation == "runs" and node in (failed, None):
+        node, expected = culprit(failed)
     if node is None:
         return None
-    name = node.name or verdict.about or node.op
-    return Tensor(name, node.axes, node.shape, place.expected)
+    output = view.output(verdict.about)
+    name = node.name or (verdict.about if node is output else node.op)
+    return Tensor(name, node.axes, node.shape, expected)
 
 
 def _steps(place: Suspect, view: View) -> tuple[Step, ...]:

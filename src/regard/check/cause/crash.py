@@ -9,8 +9,9 @@ from regard.check.naming import factors
 from regard.check.relations.base import Verdict
 from regard.check.sizes import names_in
 from regard.check.trace.records import Node, Trace
+from regard.check.trace.signatures import ELEMENTWISE
 
-__all__ = ["crash", "meeting"]
+__all__ = ["crash", "culprit", "meeting"]
 
 _ODD_BEFORE = frozenset({"idle", "diagonal", "regrouped", "tiled", "alone"})
 _RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu", "gru_cell", "lstm_cell"})
@@ -59,10 +60,24 @@ def meeting(failed: Node, trace: Trace) -> str:
         )
     pair = _clash(failed)
     shown = " and ".join(f"{_called(n)} ({', '.join(n.axes)})" for n in (left, right))
+    if pair is None and failed.op in ELEMENTWISE:
+        return ""  # the shapes are fine
     if pair is None:
         return f"{shown} do not go together in {failed.op}"
     a, b = pair
     return f"{shown} do not meet in {failed.op}: {a} against {b}"
+
+
+def culprit(failed: Node) -> tuple[Node | None, tuple[str, ...]]:
+    """The operand to show, and the axes it would have if it fitted the other."""
+    made = [n for n in failed.inputs if n.op not in ("input", "param", "buffer")]
+    node = max(made, key=lambda n: n.index, default=next(iter(failed.inputs), None))
+    pair = _clash(failed)
+    if node is None or pair is None:
+        return node, ()
+    mine = next((n for n in pair if n in node.axes), "")
+    other = pair[1] if mine == pair[0] else pair[0]
+    return node, tuple(other if a == mine else a for a in node.axes) if mine else ()
 
 
 def _called(node: Node) -> str:

@@ -28,9 +28,7 @@ def mixed(verdict: Verdict, view: View) -> list[Suspect]:
         back = view.text.last_return(view.case.loaded.entry)
         if gathered and back is not None:
             # Sorted on purpose; some results were put back in order, this one was not.
-            what = (
-                f"`{verdict.about}` is returned in the order of `{first.name or 'the index'}`"
-            )
+            what = f"`{verdict.about}` is not put back into the order of the arguments"
             node = view.output(verdict.about)
             found.append(Suspect(view.text.whole(back.lineno), node, what, kind="unsorted"))
         axes = ", ".join(first.axes)

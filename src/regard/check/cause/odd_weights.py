@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from regard.check.cause.explains import EVERY, NARROW, WEIGHED
 from regard.check.cause.view import Suspect, View
@@ -36,14 +37,11 @@ def summed_axis(view: View) -> Iterator[Suspect]:
             told = told_axis(site.weights)
             # Inside a layer of the library nobody told the axis: the layer got it transposed.
             swapped = site.fused and names == ["batch"]
-            yield from view.blame(
-                told,
-                "axis",
-                what,
-                kind="softmax-axis",
-                explains=WEIGHED,
-                rule="RG106" if swapped else "RG301",
-            )
+            rule = "RG106" if swapped else "RG301"
+            for one in view.blame(
+                told, "axis", what, kind="softmax-axis", explains=WEIGHED, rule=rule
+            ):
+                yield replace(one, node=site.weights)
         summed = _contracted(site)
         if summed is None or wrong or rank < 2:
             continue

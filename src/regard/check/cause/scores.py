@@ -13,6 +13,7 @@ from regard.check.trace.weighing import told_axis
 
 __all__ = [
     "attentional",
+    "features",
     "layer",
     "positions",
     "query",
@@ -141,7 +142,7 @@ def _wrong_number(site: Site, steps: list[Node], view: View) -> Iterator[Suspect
     """A scale of the right form and of the wrong size: where that number is read or kept."""
     if not site.slope or site.slope <= 0:
         return
-    feature = site.query.shape[-1] if site.query is not None and site.query.shape else 0
+    feature = features(site)
     for node, axis, line in view.reads():
         size = node.shape[axis]
         if size not in (1, feature) and abs(site.slope * size**0.5 - 1.0) < 1e-2:
@@ -276,10 +277,29 @@ def _picks(node: Node) -> bool:
     return isinstance(first, int | slice) and len(node.inputs) == 1
 
 
+def features(site: Site) -> int:
+    """How many features the product of query and key sums; 0 where there is none."""
+    product = site.product
+    left, _, right = (
+        str(product.arguments.get("written", "")).partition("->")
+        if product
+        else (
+            "",
+            "",
+            "",
+        )
+    )
+    if product is None or not left:
+        return 0
+    letters, operand = left.split(",")[0], product.inputs[-2:][0]
+    summed = [n for c, n in zip(letters, operand.shape, strict=False) if c not in right]
+    return summed[-1] if summed else 0
+
+
 def _factor(site: Site) -> str:
     if site.slope is None:
         return ""
-    size = site.query.shape[-1] if site.query is not None and site.query.shape else 0
+    size = features(site)
     return f"scores are {site.slope:.4g} times the product of query and key, of size {size}"
 
 
