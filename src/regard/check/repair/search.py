@@ -14,7 +14,7 @@ from regard.check.relations.base import Results, Verdict
 from regard.check.repair.candidate import Span, as_edits
 from regard.check.repair.families.base import generate
 from regard.check.repair.hunt import Found, Hunt
-from regard.check.repair.order import ordered
+from regard.check.repair.order import feeding, ordered
 from regard.check.repair.program import Program
 from regard.check.repair.proof import classes, fixes
 from regard.check.subject import TookTooLong
@@ -82,7 +82,7 @@ def search(
     trace : Trace, optional
         The recording of the plain run, for suspect lines.
     seconds : float
-        Wall time after which the search stops.
+        Processor time after which the search stops; twice that by the clock at most.
     seed : int
 
     Returns
@@ -100,12 +100,11 @@ def search(
             source,
             every,
             lines=suspects,
+            feeding=feeding(program.tree, suspects),
             ran=program.observed.lines,
             rules=[v.rule for v in failed],
         )
-        hunt = Hunt(
-            (source, path, entry), contract, failed, seed=seed, deadline=started + seconds
-        )
+        hunt = Hunt((source, path, entry), contract, failed, seed=seed, budget=seconds)
         hunt.run(ranked)
         found = _survivors(source, hunt.survivors())
         made = fixes(source, found, failed, hunt.outputs(source) if found else None)

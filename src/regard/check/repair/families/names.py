@@ -58,6 +58,7 @@ def fits(old: str, new: str) -> float | None:
 @family("name")
 def names(program: Program) -> Iterator[Change | None]:
     """Replace a name or an attribute of ``self`` by another."""
+    runs = program.observed.crash is None
     for node in program.loads():
         old = _name_of(program, node)
         if old is None:
@@ -72,8 +73,9 @@ def names(program: Program) -> Iterator[Change | None]:
             extra = fits(kind or (seen.kind if seen else ""), other.kind)
             if extra is None:
                 continue
-            if rank is not None and other.seen is not None and other.seen.rank != rank:
-                extra += 0.4
+            if seen is not None and other.seen is not None and seen.is_tensor:
+                extra += 0.4 * (other.seen.rank != rank)
+                extra += 0.2 * (runs and other.seen.shape != seen.shape)
             if _alike(old, other.text):
                 extra -= 0.1
             if _is_looked_up(program, node):
