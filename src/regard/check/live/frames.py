@@ -121,6 +121,7 @@ def place_of(code: CodeType, at: int) -> Place:
     bare = Place(code.co_filename, line, code.co_name)
     if column is None or end_column is None:
         return bare
+    linecache.checkcache(code.co_filename)  # the file may have been edited since
     rows = [
         linecache.getline(code.co_filename, number).encode()
         for number in range(line, (end_line or line) + 1)
