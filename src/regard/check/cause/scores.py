@@ -280,17 +280,9 @@ def _picks(node: Node) -> bool:
 def features(site: Site) -> int:
     """How many features the product of query and key sums; 0 where there is none."""
     product = site.product
-    left, _, right = (
-        str(product.arguments.get("written", "")).partition("->")
-        if product
-        else (
-            "",
-            "",
-            "",
-        )
-    )
-    if product is None or not left:
+    if product is None or "written" not in product.arguments:
         return 0
+    left, _, right = str(product.arguments["written"]).partition("->")
     letters, operand = left.split(",")[0], product.inputs[-2:][0]
     summed = [n for c, n in zip(letters, operand.shape, strict=False) if c not in right]
     return summed[-1] if summed else 0
