@@ -199,7 +199,7 @@ class Layout:
 
     def _opened(self, outcome: Outcome, name: str) -> tuple[np.ndarray, Axes] | None:
         array = outcome.get(name)
-        if array is None or array.dtype == object:
+        if array is None or array.dtype == object or name not in self.outputs:
             return None
         axes = self.outputs[name]
         if tuple(array.shape) != self.sizes.shape(" ".join(self.contract.out_axes(name))):

@@ -192,6 +192,8 @@ def _order(here: Layout) -> np.ndarray | None:
     allowed = here.allowed()
     if (allowed != allowed[:, :1]).any() and not here.contract.causal:
         return None
+    if any(len(a.at(*here.keys)) > len(here.keys) for a in here.inputs.values()):
+        return None  # an argument over pairs of positions has no one order
     common = np.flatnonzero(allowed[:, -1].all(axis=0))
     if len(common) < 3:
         return None

@@ -108,7 +108,7 @@ def rotation(bench: Bench) -> Verdict | None:
             (reading.query, here.queries, start),
             (reading.key, here.keys, 0.0),
         ):
-            if part is None or part.shape[2] < 2:
+            if part is None or part.shape[2] < 2 or part.shape[-1] % 2:
                 continue
             asked = True
             candidates = _unturned(here, bench.trace, part, axes, reading.heads)

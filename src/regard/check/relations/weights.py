@@ -111,7 +111,7 @@ def repeated_keys(bench: Bench) -> Verdict | None:
             continue
         if here.is_self:
             b = b[:, :n]
-        if not near(b, a, 1e-3):
+        if a.shape == b.shape and not near(b, a, 1e-3):
             return fails(
                 "RG303",
                 f"`{name}` changes when every key and its value is given twice: the weights "
