@@ -171,8 +171,7 @@ def order_matters(runner: Runner) -> bool | None:
     ):
         if a is None or b is None or a.shape != b.shape:
             continue
-        for at, t in enumerate(returned.axes.split()):
-            b = np.flip(b, at) if t == token else b
-        if not np.allclose(a, b, atol=1e-4, equal_nan=True):
+        turned = tuple(i for i, t in enumerate(returned.axes.split()) if t == token)
+        if not np.allclose(a, np.flip(b, turned), atol=1e-4, equal_nan=True):
             return True
     return False

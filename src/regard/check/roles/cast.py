@@ -34,8 +34,8 @@ class Part:
 
     ``role`` is ``query``, ``key``, ``value``, ``self``, ``step`` (what a recurrent decoder
     reads), ``second`` (another memory), ``past``, ``mask``, ``lengths``, ``weights``,
-    ``bias``, ``ids``, ``scores``, ``array`` (learned, rank 2), ``vector`` (learned, rank 1), ``number``
-    or ``other``.
+    ``bias``, ``ids``, ``scores``, ``array`` (learned, rank 2), ``vector`` (learned, rank 1),
+    ``number`` or ``other``.
     """
 
     name: str
@@ -69,8 +69,8 @@ def cast(reading: Reading) -> tuple[Part, ...]:
             roles[name] = learned[name]
         else:
             roles[name] = str(named[name]) or "other"
-    for name in roles:
-        if roles[name] == "key" and _said_weights(name).search(reading.words):
+    for name, role in list(roles.items()):
+        if role == "key" and _said_weights(name).search(reading.words):
             roles[name] = "weights"
         if named[name] == "" and name in ("scores", "logits", "energies", "energy"):
             roles[name] = "scores"
@@ -117,50 +117,47 @@ def _parts(reading: Reading, roles: dict[str, str]) -> Iterator[Part]:
 def _together(roles: dict[str, str], reading: Reading) -> None:
     """Settle the roles that depend on each other."""
     content = [n for n, r in roles.items() if r in ("query", "key", "value", "self", "other")]
-    here = {roles[n] for n in content}
-    if len(content) == 1 and roles[content[0]] != "ids":
+    if len(content) == 1:
         roles[content[0]] = "self"
+    if len(content) < 2:
         return
-    if not content:
-        return
-    recurrent = re.search(r"\b(GRU|LSTM|RNN)(Cell)?\b", reading.code) is not None
     strong = [n for n in content if roles[n] == "key" and _is_memory(n)]
     for name in content:
         # `source` beside a `memory_bank` is what asks.
-        if roles[name] == "key" and strong and name not in strong and "query" not in here:
+        asked = any(roles[n] == "query" for n in content)
+        if roles[name] == "key" and strong and name not in strong and not asked:
             roles[name] = "query"
-            here = {roles[n] for n in content}
-    if recurrent and len(content) >= 3 and "key" in here:
+    recurrent = re.search(r"\b(GRU|LSTM|RNN)(Cell)?\b", reading.code) is not None
+    if recurrent and len(content) >= 3 and any(roles[n] == "key" for n in content):
         for name in content:
             word = re.search(r"word|token|emb|input|^x$|^y$|^inp", name)
             if word and not re.search(r"encoder|enc_", name):
                 roles[name] = "step"
-    loose = [n for n in content if roles[n] in ("self", "other")]
-    for name in loose:
-        here = {roles[n] for n in content}
-        if "query" not in here and "key" in here:
-            roles[name] = "query"
-        elif "key" not in here and "value" not in here and "query" in here:
-            roles[name] = "key"
-        elif "query" not in here:
-            later = [n for n in content if n != name and roles[n] in ("self", "other")]
-            roles[name] = "query" if later or "key" in here else "self"
-        elif re.search(r"word|token|emb|input", name):
-            roles[name] = "step"
-        elif "key" in here:
-            roles[name] = "second"
+    for name in [n for n in content if roles[n] in ("self", "other")]:
+        roles[name] = _loose(name, roles, content)
     here = {roles[n] for n in content}
     queries = [n for n in content if roles[n] == "query"]
-    if "query" in here and not here & {"key", "value"} and len(queries) > 1:
+    if len(queries) > 1 and not here & {"key", "value"}:
         roles[queries[-1]] = "key"
     if not here & {"query", "self", "step"}:
         first = next((n for n in content if roles[n] == "key"), None)
-        others = [n for n in content if n != first]
-        if first is not None and others:
+        if first is not None:
             roles[first] = "query"
-    keys = [n for n in content if roles[n] == "key"]
-    for name in keys[1:]:
+    for name in [n for n in content if roles[n] == "key"][1:]:
         roles[name] = "second"
+
+
+def _loose(name: str, roles: dict[str, str], content: list[str]) -> str:
+    """Role of an argument whose name says nothing, by what is missing among the others."""
+    here = {roles[n] for n in content}
+    if "query" not in here:
+        later = [n for n in content if n != name and roles[n] in ("self", "other")]
+        return "query" if later or "key" in here else "self"
+    if not here & {"key", "value"}:
+        return "key"
+    if re.search(r"word|token|emb|input", name):
+        return "step"
+    return "second" if "key" in here else roles[name]
 
 
 def _is_offset(parameter: Parameter, reading: Reading) -> bool:
@@ -251,7 +248,7 @@ def _looked_up(reading: Reading) -> set[str]:
     return found
 
 
-def _is_number(parameter: Parameter, reading: Reading) -> bool:
+def _is_number(parameter: Parameter, reading: Reading) -> bool:  # noqa: PLR0911 - one a hint
     text = parameter.annotation
     if _TENSORS.search(text):
         return False
@@ -283,9 +280,12 @@ def _counts(name: str, reading: Reading) -> bool:
             return False
         if isinstance(node, ast.Subscript) and _is(node.value, name):
             return False
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            if _is(node.left, name) or _is(node.right, name):
-                return False
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.MatMult)
+            and (_is(node.left, name) or _is(node.right, name))
+        ):
+            return False
     return True
 
 

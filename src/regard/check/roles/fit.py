@@ -260,7 +260,7 @@ class Fit:
 
 
 def _turned(contract: Contract, found: Results) -> Contract:
-    """Exchange queries and keys where the contexts have a row for each key and none for a query.
+    """Exchange queries and keys where contexts have a row for each key, none for a query.
 
     In bidirectional attention ``context`` may attend to ``query``: rows tell who asks.
     """

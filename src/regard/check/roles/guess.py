@@ -146,7 +146,7 @@ class _Guesser:
             for n in names
             if re.search(rf"self\.{n} = [\w.]*(Attention|Attn|MHA)\b", self.known.reading.code)
         ]
-        return len(inside) > 1
+        return len(inside) > 1 or len(re.findall(r"softmax\(", self.known.reading.code)) > 1
 
     # -- choosing by behaviour -----------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Axes that an argument may have by its role: tables of the field's habits, with their costs."""
+"""Axes that an argument may have by its role: the field's habits, with their costs."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,9 @@ GROUPS = re.compile(
 )
 
 
-def guessed(part: Part, reading: Reading, *, is_self: bool) -> list[Axes]:
+def guessed(  # noqa: PLR0911, PLR0912 - one a role
+    part: Part, reading: Reading, *, is_self: bool
+) -> list[Axes]:
     """Candidates by the role and the name of an argument alone."""
     f = f"f_{part.name}"
     match part.role:

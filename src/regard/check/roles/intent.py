@@ -80,7 +80,7 @@ def intent(reading: Reading, cast: tuple[Part, ...]) -> Intent:
 Found = Iterator[tuple[str, object, str, bool]]
 
 
-def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
+def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:  # noqa: PLR0912 - one a score
     code, words = reading.code, f"{reading.words}\n{reading.names}"
     roles = {p.role for p in cast}
     if "scores" in roles:
@@ -234,11 +234,8 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
     square = [p for p in cast if p.role == "mask" and re.search("causal|ahead|subseq", p.name)]
     if square or _NOT_CAUSAL.search(said):
         return
-    if (
-        _CAUSAL.search(said)
-        and not any(p.role == "scores" for p in cast)
-        or (_CAUSAL.search(reading.names) and "scores" in {p.role for p in cast})
-    ):
+    roles = {p.role for p in cast}
+    if _CAUSAL.search(reading.names if "scores" in roles else said):
         yield "causal", corner, "its words", True
         return
     names = sorted(n for n in reading.identifiers if _CAUSAL_NAMES.search(n))
@@ -256,8 +253,8 @@ def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
         return
     name = names[0]
     exact = re.search(
-        rf"itself and the {name} - 1|(sees?|reads?|attends? to) (the last )?{name} (positions|keys|"
-        rf"tokens)|last {name} (positions|keys|tokens)",
+        rf"itself and the {name} - 1|last {name} (positions|keys|tokens)|"
+        rf"(sees?|reads?|attends? to) (the last )?{name} (positions|keys|tokens)",
         reading.words,
     )
     if exact:
@@ -295,10 +292,12 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
 
 
 _BEFORE = re.compile(
-    r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|previous (decoder |hidden )?state",
+    r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|"
+    r"previous (decoder |hidden )?state",
 )
 _AFTER = re.compile(
-    r"after the (recurrent )?step|\bs_\{?[ti]\}?(?! ?- ?1)\b|(new|current|updated) (decoder )?state"
+    r"after the (recurrent )?step|\bs_\{?[ti]\}?(?! ?- ?1)\b|"
+    r"(new|current|updated) (decoder )?state"
 )
 
 
@@ -347,8 +346,8 @@ def _manner(reading: Reading) -> Found:
     if re.search(r"left[- ]padd|padd?(ed|ing) (comes first|on the left|at the start)", words):
         yield "padding", "left", "its words", True
     if re.search(
-        r"(no key|nothing to attend|all keys are masked|fully masked|without (any )?(real )?keys?)"
-        r"[^.]*\bzeros?",
+        r"(no key|nothing to attend|all keys are masked|fully masked|"
+        r"without (any )?(real )?keys?)[^.]*\bzeros?",
         words,
     ):
         yield "all_masked", "zeros", "its words", True

@@ -106,7 +106,9 @@ class Moves:
         own = trial.names.get(variable, "")
         return not any(n == own for v, n in trial.names.items() if v.startswith("c_"))
 
-    def _is_fit(self, variable: str, expression: str, trial: Trial) -> bool:
+    def _is_fit(  # noqa: PLR0911 - one a contradiction
+        self, variable: str, expression: str, trial: Trial
+    ) -> bool:
         """Whether a new name does not contradict what the author's names say."""
         names = names_in(expression)
         is_time = [n in (*_TIMES, "T") for n in names]

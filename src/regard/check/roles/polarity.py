@@ -20,8 +20,8 @@ _LINK = (
 )
 _PAD = re.compile(
     r"\bpad(s|ded|ding)?\b|ignor|leave out|left out|exclud|block|forbid|hidden|hide|invalid|"
-    r"outside|beyond|missing|masked( out)?\b|may not|must not|cannot|not (be )?(allowed|attend|read)|"
-    r"not real|future",
+    r"outside|beyond|missing|masked( out)?\b|may not|must not|cannot|"
+    r"not (be )?(allowed|attend|read)|not real|future",
     re.IGNORECASE,
 )
 _REAL = re.compile(
@@ -54,7 +54,7 @@ class Meaning:
     how: str
 
 
-def meaning_of(name: str, reading: Reading) -> Meaning:
+def meaning_of(name: str, reading: Reading) -> Meaning:  # noqa: PLR0911 - one a way of saying
     """What the words and the name of a mask say."""
     if re.search(
         rf"\b{name}\b[^.\n]*\badditive\b|\badditive\b[^.\n]*\b{name}\b", reading.words

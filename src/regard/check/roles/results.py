@@ -196,7 +196,7 @@ def _returns(reading: Reading) -> list[ast.expr]:
     ]
 
 
-def _name(node: ast.expr) -> str:
+def _name(node: ast.expr) -> str:  # noqa: PLR0911 - one a form
     """The name that an expression is about: ``alpha[..., 0]``, ``torch.stack(alphas, 1)``."""
     if isinstance(node, ast.Name):
         return node.id

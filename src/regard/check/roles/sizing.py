@@ -250,11 +250,16 @@ def _option(option: Parameter, reading: Reading) -> object:
         return text if text in _AXES else None
 
 
-def named(number: int, sizes: Sizes, names: Iterable[str]) -> list[str]:
+def named(  # noqa: PLR0912 - one a form
+    number: int, sizes: Sizes, names: Iterable[str]
+) -> list[str]:
     """Expressions of the given names that have this size, the simplest first.
 
-    >>> named(36, Sizes(0), ["d_h", "d_s"])[0], named(34, Sizes(0), ["d_h", "d_s"])[0]
-    ('2*d_h', 'd_h+d_s')
+    >>> sizes = Sizes(0)
+    >>> named(2 * sizes["d_h"], sizes, ["d_h", "d_s"])[0]
+    '2*d_h'
+    >>> named(sizes["d_h"] + sizes["d_s"], sizes, ["d_h", "d_s"])[0]
+    'd_h+d_s'
     """
     known = {n: sizes[n] for n in dict.fromkeys(names)}
     features = [n for n in known if n.startswith("d_")]
@@ -269,9 +274,9 @@ def named(number: int, sizes: Sizes, names: Iterable[str]) -> list[str]:
     for counts in ("heads", "kv_heads", "dirs", "layers", "batch", "beam"):
         if counts not in known:
             continue
-        for n in known:
-            if n != counts and known[counts] * known[n] == number:
-                found.append(f"{counts}*{n}" if counts != "batch" else f"batch*{n}")
+        for n, size in known.items():
+            if n != counts and known[counts] * size == number:
+                found.append(f"{counts}*{n}")
     for n in features:
         if "heads" in known and known[n] == number * known["heads"]:
             found.append(f"{n}//heads")

@@ -166,7 +166,7 @@ class Solver:
             best = better or level or best
         return best
 
-    def _run(
+    def _run(  # noqa: PLR0917 - the parts of one attempt
         self,
         choice: Choice,
         first: Start,

@@ -18,8 +18,8 @@ __all__ = ["Shape", "shapes"]
 _TUPLE = re.compile(r"[(\[]([^()\[\]{}]*(?:\([^()\[\]]*\)[^()\[\]{}]*)*)[)\]]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EVERY = re.compile(
-    r"\b(all (the )?(inputs|tensors|arguments)|every (tensor|input|argument)|inputs are|tensors|"
-    r"self-attention (on|over)|on|pixels of an?|both inputs)\b",
+    r"\b(all (the )?(inputs|tensors|arguments)|every (tensor|input|argument)|inputs are|"
+    r"tensors|self-attention (on|over)|on|pixels of an?|both inputs)\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"""['"]([^'"]+)['"]""")
@@ -68,8 +68,8 @@ def _written(reading: Reading) -> Iterator[Shape]:
         yield from _in_text(text, names, local, "docstring")
     for text in reading.comments:
         for shape in _in_text(text, names, local, "comment"):
-            own = rf"(^|[,;.]|\band\b)\s*[`*]*(shape of )?{shape.name}[`*]*\s*(:|=|is|are|has|\.|of)"
-            if re.search(own, text):
+            start = rf"(^|[,;.]|\band\b)\s*[`*]*(shape of )?{shape.name}[`*]*"
+            if re.search(rf"{start}\s*(:|=|is|are|has|\.|of)", text):
                 yield shape
     for name, text in reading.beside.items():
         for match in _TUPLE.finditer(text):
@@ -104,7 +104,9 @@ def _passed(reading: Reading) -> Iterator[Shape]:
                 yield Shape(given.id, said[parameter], True, f"docstring of {helper.name}")
 
 
-def _in_text(text: str, names: set[str], local: set[str], where: str) -> Iterator[Shape]:
+def _in_text(  # noqa: PLR0912 - one a form of docstring
+    text: str, names: set[str], local: set[str], where: str
+) -> Iterator[Shape]:
     current: tuple[str, ...] = ()  # the argument that an indented paragraph describes
     returning = False
     for line in text.splitlines():
@@ -146,7 +148,7 @@ def _in_text(text: str, names: set[str], local: set[str], where: str) -> Iterato
 
 def _axis_words(inside: str) -> tuple[str, ...] | None:
     """The items of a bracket if they read like axes, at least one of them known."""
-    items = [i.strip().strip("`'\" ") for i in re.split(r"\s*[,x×]\s+|,", inside)]
+    items = [i.strip().strip("`'\" ") for i in re.split(r"\s*[,x\u00d7]\s+|,", inside)]
     items = [i for i in items if i]
     if not items or len(items) > 6:
         return None
@@ -187,7 +189,7 @@ def _owners(sentence: str, said: tuple[str, ...]) -> tuple[str, ...]:
         if names:
             return names
     if re.search(rf"\b{said[0]}\b.*[:=]", sentence):
-        before = sentence.split(":")[0] if ":" in sentence else sentence.split("=")[0]
+        before = re.split(":" if ":" in sentence else "=", sentence, maxsplit=1)[0]
         names = tuple(n for n in said if re.search(rf"\b{n}\b", before))
         if names:
             return names

@@ -67,7 +67,9 @@ class Wording:
         doubled = {t for t in found if found.count(t) > 1} - times
         return None if doubled else tuple(found)
 
-    def _token(self, part: Part, word: str, index: int, words: tuple[str, ...]) -> str | None:
+    def _token(  # noqa: PLR0911 - one a kind of word
+        self, part: Part, word: str, index: int, words: tuple[str, ...]
+    ) -> str | None:
         plain = word.strip().replace("-", "_")
         if plain.isdigit():
             return plain

@@ -74,7 +74,7 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(p.lower() for p in pieces if p)
 
 
-def role_of(name: str) -> Role:
+def role_of(name: str) -> Role:  # noqa: PLR0911 - one a role
     """Role of an argument by its name alone, "" where the name says nothing.
 
     >>> role_of("encoder_outputs"), role_of("prev_hidden"), role_of("src_lengths")
@@ -243,7 +243,7 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
 )
 
 
-def axis_of(word: str) -> Axis | None:
+def axis_of(word: str) -> Axis | None:  # noqa: PLR0911 - one a meaning
     """Meaning of one word of a shape such as ``(batch, T_enc, d_h)``.
 
     >>> axis_of("src len"), axis_of("B"), axis_of("enc hid dim"), axis_of("window")
@@ -267,7 +267,7 @@ def axis_of(word: str) -> Axis | None:
     return None
 
 
-def size_of(name: str) -> tuple[str, bool]:
+def size_of(name: str) -> tuple[str, bool]:  # noqa: PLR0911 - one a size
     """Canonical size that a constructor's argument means, and whether the name says whose.
 
     >>> size_of("dec_hid_dim"), size_of("num_heads"), size_of("width"), size_of("kernel")
@@ -328,7 +328,7 @@ _OWNERS: tuple[tuple[frozenset[str], str], ...] = (
 )
 
 
-def scalar_of(name: str) -> str:
+def scalar_of(name: str) -> str:  # noqa: PLR0911, PLR0912 - one a word
     """What an argument that is a plain number means: its value in the contract's form.
 
     >>> scalar_of("n_heads"), scalar_of("attn_dropout"), scalar_of("max_len")
