@@ -99,6 +99,24 @@ def test_a_mask_that_lacks_an_axis_is_the_culprit_and_not_the_scores():
     assert "it would fit as (batch=2, 1, T_enc=11)" in note
 
 
+def test_scores_are_not_blamed_for_a_mask_of_other_positions():
+    keep = torch.ones(BATCH, 1, T_DEC, dtype=torch.bool)
+    args = states(BATCH, T_DEC, D_H), states(BATCH, T_ENC, D_H), keep
+    note, _ = note_on(masked, *args, batch=BATCH, T_dec=T_DEC, T_enc=T_ENC)
+    assert "culprit   `~keep`, whose T_dec=3 came with `keep`" in note
+    assert "it would fit" not in note
+
+
+def test_a_matrix_and_what_is_multiplied_with_it_are_told_with_equal_right():
+    def project(source, W_k, W_v):
+        keys = source @ W_k
+        return keys @ W_v
+
+    note, _ = note_on(project, states(BATCH, T_ENC, 5), states(5, 7), states(5, 7))
+    assert "culprit" not in note
+    assert "made      7 of `keys` came with `W_k`" in note
+
+
 def test_a_layer_that_does_not_fit_is_named_by_its_attribute():
     note, _ = note_on(Layer(D_H), states(BATCH, T_DEC, D_H))
     assert "`x.relu()`          (2, 3, hidden_size=7)" in note
@@ -128,6 +146,23 @@ def test_what_is_declared_goes_before_variables():
     note, _ = note_on(forward, *args, examples=BATCH)
     assert "(examples=2, 3, 7)" in note
     assert "batch" not in note.partition("clash")[0].partition("operands")[2]
+
+
+def test_results_that_come_with_others_keep_where_they_were_made():
+    def forward(x, y):
+        best, _ = x.max(dim=1)
+        return best @ y
+
+    note, _ = note_on(forward, states(5, 11, 7), states(3, 2))
+    assert "7, axis -1 of `best`, meets 3, axis -2 of `y`" in note
+    assert "7 of `best` came with `x`" in note
+
+
+def test_checks_that_a_library_makes_in_python_get_a_note_too():
+    layer = nn.GRU(D_H, 5)
+    note, error = note_on(lambda given: layer(given), states(T_DEC, BATCH, 3))  # noqa: PLW0108
+    assert isinstance(error, (RuntimeError, ValueError))
+    assert "`given`  (3, 2, 3)" in note
 
 
 def test_a_view_that_cannot_be_filled_is_told_in_numbers():

@@ -9,7 +9,7 @@ from regard.check.trace.contraction import equation
 from regard.check.trace.records import Node
 from regard.check.trace.signatures import ELEMENTWISE
 
-__all__ = ["Clash", "Culprit", "clash_of", "culprit_of"]
+__all__ = ["Clash", "Culprit", "clash_of", "culprit_of", "fitting_orders"]
 
 _TURNED = 4  # axes whose orders are tried
 
@@ -45,29 +45,49 @@ def clash_of(node: Node) -> Clash | None:
 
 
 def culprit_of(node: Node, clash: Clash) -> Culprit | None:
-    """Return the operand at fault, or None where both have equal right.
+    """Return the operand at fault, or None where nothing tells which.
 
     It is the only one that fits with its axes in another order or with one put in; of two, the
-    one whose axes were turned; else the one whose axis was computed rather than given.
+    one whose axes were turned; else the one whose axis was computed rather than given. What
+    stretches has to fit what it is stretched over, a mask its scores. A layer and what it is
+    given have equal right, and so have a matrix and what it is multiplied with.
     """
+    if node.op == "linear":
+        return None
     places = {clash.first: clash.first_axis, clash.second: clash.second_axis}
     made = {i: origin(node.inputs[i], axis) for i, axis in places.items()}
     turned = {i: moved(node.inputs[i], axis) for i, axis in places.items()}
-    fitting = {i: forms for i in places if (forms := list(_fitting(node, i)))}
-    if len(fitting) == 2 and node.op in ELEMENTWISE:
-        # A mask that lacks an axis, rather than scores that lie the wrong way round.
-        put_in = {i: f for i, f in fitting.items() if any(None in order for order in f)}
-        fitting = {i: [o for o in f if None in o] for i, f in put_in.items()} or fitting
+    able = _able(node, clash)
+    fitting = {i: orders for i in able if (orders := fitting_orders(node, i))}
     if len(fitting) == 2:
         # Either could be turned; one was.
-        fitting = {i: forms for i, forms in fitting.items() if turned[i] is not None}
+        fitting = {i: orders for i, orders in fitting.items() if turned[i] is not None}
+    computed = [i for i in able if made[i].inputs and not getattr(made[i], "learned", False)]
     if len(fitting) == 1:
-        ((index, forms),) = fitting.items()
-        return Culprit(index, made[index], turned[index], forms[0] if len(forms) == 1 else None)
-    computed = [i for i in places if made[i].inputs and not getattr(made[i], "learned", False)]
-    if node.op == "linear":
-        computed = [i for i in computed if i == 0]
+        ((index, orders),) = fitting.items()
+        other = next(i for i in places if i != index)
+        is_matrix = len(node.inputs[index].shape) == 2 < len(node.inputs[other].shape)
+        if is_matrix and turned[index] is None and node.op not in ELEMENTWISE:
+            is_computed = bool(node.inputs[other].inputs)
+            return None if is_computed else Culprit(index, made[index], None, orders[0])
+        return Culprit(
+            index, made[index], turned[index], orders[0] if len(orders) == 1 else None
+        )
+    if len(able) == 1:
+        return Culprit(able[0], made[able[0]])
     return Culprit(computed[0], made[computed[0]]) if len(computed) == 1 else None
+
+
+def _able(node: Node, clash: Clash) -> list[int]:
+    """Operands that can be at fault at all."""
+    pair = [clash.first, clash.second]
+    if node.op not in ELEMENTWISE:
+        return pair
+    ranks = [len(node.inputs[i].shape) for i in pair]
+    masks = [node.inputs[i].dtype.endswith("bool") for i in pair]
+    if ranks[0] != ranks[1]:
+        return [pair[ranks.index(min(ranks))]]
+    return [pair[masks.index(True)]] if masks[0] != masks[1] else pair
 
 
 def _clashes(op: str, node: Node, shapes: Sequence[tuple[int, ...]]) -> Iterator[Clash]:
@@ -140,21 +160,34 @@ def _joined(op: str, node: Node, shapes: Sequence[tuple[int, ...]]) -> Iterator[
                 yield Clash(0, axis, i, axis)
 
 
-def _fitting(node: Node, index: int) -> Iterator[tuple[int | None, ...]]:
-    """Orders of one operand's axes in which the shapes go together."""
+def fitting_orders(node: Node, index: int) -> list[tuple[int | None, ...]]:
+    """Return the orders of one operand's axes, one put in, with which the shapes fit."""
     shapes = [n.shape for n in node.inputs]
     shape = shapes[index]
     rank = len(shape)
     orders: list[tuple[int | None, ...]] = []
-    if 2 <= rank <= _TURNED and node.op != "linear":
-        same = tuple(range(rank))
-        orders += [order for order in itertools.permutations(same) if order != same]
     if node.op in ELEMENTWISE and rank + 1 == max(len(s) for s in shapes):
-        orders += [
+        orders = [
             (*range(at), None, *range(at, rank)) for at in range(rank + 1) if at or rank == 1
         ]
-    for order in orders:
-        changed = tuple(1 if i is None else shape[i] for i in order)
-        tried = [changed if i == index else s for i, s in enumerate(shapes)]
-        if next(_clashes(node.op, node, tried), None) is None:
-            yield order
+    same = tuple(range(rank))
+    turned = itertools.permutations(same) if 2 <= rank <= _TURNED else ()
+    # A mask that lacks an axis, rather than one that lies the wrong way round.
+    found = [order for order in orders if _fits(node, index, order)]
+    if found:
+        return found
+    # Turned so that it stretches over the other's axes, anything small would fit.
+    whole = {s for s in shapes if len(s) == rank and node.op in ELEMENTWISE}
+    return [
+        order
+        for order in turned
+        if order != same
+        and _fits(node, index, order)
+        and (not whole or tuple(shape[i] for i in order) in whole)
+    ]
+
+
+def _fits(node: Node, index: int, order: tuple[int | None, ...]) -> bool:
+    shapes = [n.shape for n in node.inputs]
+    shapes[index] = tuple(1 if i is None else shapes[index][i] for i in order)
+    return next(_clashes(node.op, node, shapes), None) is None

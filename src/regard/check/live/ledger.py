@@ -90,7 +90,7 @@ class Ledger:
         kind = self._tensor
         if isinstance(result, kind):
             results: Sequence[Any] = (result,)
-        elif type(result) in (tuple, list):
+        elif isinstance(result, tuple | list):  # named ones too, as of max(dim)
             results = [one for one in result if isinstance(one, kind)]
         else:
             return None

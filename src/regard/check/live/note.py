@@ -96,7 +96,7 @@ def _culprit_rows(failure: Failure, clash: Clash, called: Sequence[str]) -> list
         return [_row("made", text) for text in _both(failure, clash, called)]
     axis = clash.first_axis if found.operand == clash.first else clash.second_axis
     whose = f"{called[found.operand]}, whose {_axis(node.inputs[found.operand], axis)}"
-    own = found.made.name and called[found.operand] == f"`{found.made.name}`"
+    own = not found.made.inputs and called[found.operand] == f"`{found.made.name}`"
     how = "is its own" if own else _made(found.made)
     if found.turned is not None:
         how = f"was put there at {_at(found.turned)}"
