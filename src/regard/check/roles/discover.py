@@ -128,7 +128,7 @@ def _reason(node: ast.AST, reading: Reading) -> str:  # noqa: PLR0911 - one a re
     if _FUSED.search(own):
         return "it calls a fused attention"
     normalises = bool(_SOFTMAX.search(own)) or bool(_EXP.search(own) and _SUM.search(own))
-    if normalises and _PRODUCT.search(own) and len(_arrays(reading)) > 0:
+    if normalises and _PRODUCT.search(own) and (_arrays(reading) or reading.call is None):
         return "it normalises scores and multiplies arrays"
     if normalises and named and _WEIGHED.search(own):
         return "its name, and it sums by normalised weights"
