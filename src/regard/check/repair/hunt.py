@@ -135,9 +135,15 @@ class Hunt:
             self._first = sorted(self._kills, key=lambda n: -self._kills[n])
 
     def survivors(self) -> list[Found]:
-        """Those that also hold with other numbers and one more set of sizes."""
+        """Those that also hold with other numbers and one more set of sizes.
+
+        None of them stretches an axis silently where the text as it is does not.
+        """
         kept = []
+        stretched = self._stretched(self.source) if self._found else 0
         for rank, candidate, text, _ in self._found:
+            if self._stretched(text) > stretched:
+                continue
             # A third draw where the second fails: softmax can saturate for one of them.
             for seed in (self.seed + 1, self.seed + 2):
                 results = self._again(text, seed)
@@ -146,6 +152,16 @@ class Hunt:
                     kept.append(Found(rank, candidate, text, results, outputs or []))
                     break
         return kept
+
+    def _stretched(self, text: str) -> int:
+        """How many operations of a plain run broadcast although nothing asks for it."""
+        try:
+            with limit(2 * self.seconds):
+                case = self._case(text, self.seed)
+                trace = None if case is None else case.bench(0).trace
+        except (TookTooLong, Exception):
+            return 0
+        return len(getattr(trace, "broadcasts", ()))
 
     def outputs(self, text: str) -> list[np.ndarray] | None:
         """What a text computes at every set of sizes, or None where it crashes."""
