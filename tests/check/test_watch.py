@@ -305,6 +305,22 @@ def test_stretches_that_the_code_asks_for_are_not_told(run, capsys):
     assert capsys.readouterr().err == ""
 
 
+class Positions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", states(31, D_H))
+        self.plain = states(31, D_H)
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]].cos() + self.plain[: x.shape[1]]
+
+
+def test_tables_that_a_module_holds_are_stretched_on_purpose():
+    with regard.watch(report=False) as watch:
+        Positions()(states(BATCH, T_DEC, D_H))
+    assert watch.broadcasts == ()
+
+
 def test_watches_nest_and_one_can_be_entered_twice():
     watch = regard.watch(report=False)
     with pytest.raises(RuntimeError) as caught, regard.watch(), watch, watch:

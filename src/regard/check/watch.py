@@ -185,7 +185,9 @@ class _Outermost:
         from regard.check.live.failed import stretch_text  # noqa: PLC0415 - once a place
 
         self._watch._sites[code, at] = ""
-        self._watch._sites[code, at] = stretch_text(made, frame, self._watch._sizes)
+        self._watch._sites[code, at] = stretch_text(
+            self._watch._mode.ledger, made, frame, self._watch._sizes
+        )
 
 
 def _without_us(error: BaseException) -> None:

@@ -1,7 +1,7 @@
 """An operation that raised, or that stretched an axis, told from the records of the run."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -62,30 +62,34 @@ def failure_in(
     return Failure(node, tuple(names), place, names_of_sizes(frames, declared))
 
 
-def stretch_text(made: Made, frame: FrameType | None, declared: Mapping[str, int]) -> str:
+def stretch_text(
+    ledger: Ledger, made: Made, frame: FrameType | None, declared: Mapping[str, int]
+) -> str:
     """Return a line on an operation that stretched an axis nobody wrote, "" if none did."""
-    node = node_of(made)
+    nodes: dict[int, LiveNode] = {}
+    node = node_of(made, nodes)
+    frames = list(user_frames(user_frame(frame)))
+    for table in _tables(frames):
+        record = ledger.peek(id(table))
+        if record is not None and id(record) in nodes:
+            nodes[id(record)].learned = True
     rank, shape = len(node.shape), node.shape
     shapes = [(1,) * (rank - len(n.shape)) + n.shape for n in node.inputs]
     grown = [[a for a in range(rank) if s[a] == 1 and shape[a] > 1] for s in shapes]
     both = sum(bool(axes) and _size(n) > 1 for axes, n in zip(grown, node.inputs, strict=True))
-    user = user_frame(frame)
-    tables = _module_tensors(user)
     if not any(
-        _is_silent(n, axes, rank, both > 1, tables)
+        _is_silent(n, axes, rank, both=both > 1)
         for n, axes in zip(node.inputs, grown, strict=True)
     ):
         return ""
-    name_axes([node], names_of_sizes(list(user_frames(user)), declared))
+    name_axes([node], names_of_sizes(frames, declared))
     told = " and ".join(shown_axes(n) for n in node.inputs if n.shape)
     place = node.place
     what = f"`{place.text}`" if place and 0 < len(place.text) <= 40 else node.op
     return f"{place} {what} stretches {told} to {shown_axes(node)}"
 
 
-def _is_silent(
-    node: Any, grown: Sequence[int], rank: int, both: bool, tables: set[tuple[int, ...]]
-) -> bool:
+def _is_silent(node: Any, grown: Sequence[int], rank: int, *, both: bool) -> bool:
     if (
         not grown
         or _size(node) <= 1
@@ -94,7 +98,7 @@ def _is_silent(
         return False  # numbers and masks
     missing = rank - len(node.shape)
     if missing:
-        if _is_learned(node) or node.shape in tables:
+        if _is_learned(node):
             return False
         return both or len(node.shape) >= 2
     # An axis of size 1 that somebody wrote, or gave, is there to be stretched.
@@ -118,20 +122,13 @@ def _is_learned(node: Any) -> bool:
     return True
 
 
-def _module_tensors(frame: FrameType | None) -> set[tuple[int, ...]]:
-    """Shapes of the buffers of the module that runs: tables, which stretch by custom."""
-    module = None if frame is None else locals_of(frame).get("self")
-    buffers = getattr(module, "_buffers", None)
-    if not isinstance(buffers, dict):
-        return set()
-    found: set[tuple[int, ...]] = set()
-    for value in buffers.values():
-        shape = tuple(getattr(value, "shape", ()))
-        # A table is cut to the length at hand.
-        found.add(shape)
-        if len(shape) >= 2:
-            found |= {(size, *shape[1:]) for size in range(1, min(shape[0], 4096))}
-    return found
+def _tables(frames: Sequence[FrameType]) -> Iterator[Any]:
+    """Arrays that the objects which run hold: tables of positions, penalties and the like."""
+    for frame in frames:
+        own = getattr(locals_of(frame).get("self"), "__dict__", None)
+        if isinstance(own, dict):
+            yield from own.values()
+            yield from (own.get("_buffers") or {}).values()
 
 
 def _size(node: Any) -> int:
