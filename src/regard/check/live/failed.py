@@ -127,8 +127,9 @@ def _tables(frames: Sequence[FrameType]) -> Iterator[Any]:
     for frame in frames:
         own = getattr(locals_of(frame).get("self"), "__dict__", None)
         if isinstance(own, dict):
-            yield from own.values()
-            yield from (own.get("_buffers") or {}).values()
+            for value in own.values():
+                # Buffers are in a dictionary, and so is what is kept from earlier calls.
+                yield from value.values() if type(value) is dict else (value,)
 
 
 def _size(node: Any) -> int:
