@@ -57,7 +57,9 @@ class Hunt:
         self.tried, self.complete = 0, True
         self._found: list[tuple[float, Candidate, str, list[np.ndarray]]] = []
         self._first = list(dict.fromkeys(v.relation for v in failed))
-        self._must = set(self._first) - {"runs", "loads"}
+        # Gradients are compared only where the text cuts them, which a repair no longer does.
+        self._must = {v.relation for v in failed if not v.rule.startswith("RG7")}
+        self._must -= {"runs", "loads"}
         self._kills: dict[str, int] = dict.fromkeys(self._first, 2)
 
     def run(self, ranked: Sequence[tuple[float, Candidate]]) -> None:
