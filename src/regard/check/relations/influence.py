@@ -17,6 +17,8 @@ __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weig
 def inputs_matter(bench: Bench) -> Verdict | None:
     """Change one argument after the other, and each half of its features."""
     here = layout(bench)
+    if not bench.contract.returns:
+        return None
     names = [*here.content, *(n for n in bench.probe.floats() if here.is_learned(n))]
     pieces = [(n, where, what) for n in names for where, what in _pieces(here, n)]
     learned = [p for p in pieces if here.is_learned(p[0])]

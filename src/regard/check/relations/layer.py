@@ -8,7 +8,7 @@ from regard.check.relations.influence import moved
 from regard.check.relations.layout import layout
 from regard.check.relations.many import Answer
 
-__all__ = ["declared_layer"]
+__all__ = ["declared_layer", "directions"]
 
 
 @relation(
@@ -55,6 +55,36 @@ def declared_layer(bench: Bench) -> Verdict | None:
                     hidden="every layer has the same shape",
                 )
     return holds() if asked else None
+
+
+@relation(
+    "directions-match",
+    "a direction of the query meets its own of the keys",
+    strict=True,
+    cost=1,
+)
+def directions(bench: Bench) -> Verdict | None:
+    """Silence one direction of the keys: that of the query has nothing left to move."""
+    here = layout(bench)
+    if bench.contract.score not in ("dot", "scaled_dot") or bench.contract.layer is None:
+        return None
+    before = here.alignment(bench.out)
+    memory = [n for n in here.key_parts() if here.inputs[n].at("dirs")]
+    states = [n for n in here.content if here.inputs[n].at("dirs") and n not in memory]
+    if before is None or len(memory) != 1 or len(states) != 1:
+        return None
+    axes = here.inputs[memory[0]]
+    for way in range(bench.sizes["dirs"]):
+        silent = bench.probe.args[memory[0]].copy()
+        index = tuple(way if n == "dirs" else slice(None) for n in axes.names)
+        silent.reshape(axes.shape)[index] = 0.0
+        one = bench.ok(**{memory[0]: silent})
+        two = bench.ok(**{memory[0]: silent, states[0]: here.noised(states[0], dirs=way)})
+        a = here.alignment(one) if one is not None else None
+        b = here.alignment(two) if two is not None else None
+        if a is not None and b is not None and np.abs(a - b).max() > 1e-5:
+            return fails("RG504", f"direction {way} of the query meets another of the keys")
+    return holds()
 
 
 def _wanted(where: dict[str, int], words: set[str], bench: Bench) -> bool | None:

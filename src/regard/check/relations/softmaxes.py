@@ -1,5 +1,7 @@
 """Each softmax: there is one, once, over the keys, and it rises with the scores."""
 
+from typing import Any
+
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import layout
@@ -71,7 +73,7 @@ def over_keys(bench: Bench) -> Verdict | None:
             continue
         if not over and 1 in {site.weights.shape[i] for i in axes}:
             over = ["an axis of size 1"]
-        if set(over) <= keys:
+        if set(over) <= keys or _is_consistent(site, set(over)):
             continue
         return fails(
             "RG301",
@@ -79,9 +81,36 @@ def over_keys(bench: Bench) -> Verdict | None:
             f"{here.key_name}",
             about=site.weights.name,
             lines=(site.span.line,) if site.span else (),
+            depends_on=("inputs",),
             hidden="every shape is right and nothing raises",
         )
     return holds() if asked else None
+
+
+def _is_consistent(site: Any, over: set[str]) -> bool:
+    """Whether the values are summed over the very axis that the softmax runs over.
+
+    Then the roles are the other way round than they are called. A renormalisation after the
+    softmax makes another axis the one that counts, and is right as well.
+    """
+    if any(n.op == "div" and len(n.inputs) == 2 for n in site.post_ops):
+        return True
+    node = site.contraction
+    if node is None:
+        return False
+    carried = site.post_ops[-1] if site.post_ops else site.weights
+    written = node.arguments.get("written")
+    if isinstance(written, str) and any(i is carried for i in node.inputs):
+        left, _, right = written.partition("->")
+        at = next(i for i, n in enumerate(node.inputs) if n is carried)
+        letters = left.split(",")[at] if at < left.count(",") + 1 else ""
+        summed = {n for c, n in zip(letters, carried.axes, strict=False) if c not in right}
+        return bool(summed) and summed - {"1"} == over
+    if node.op == "sum" and node.inputs:
+        kept = list(node.axes)
+        summed = {n for n in node.inputs[0].axes if n not in kept}
+        return summed - {"1"} == over
+    return False
 
 
 @relation("exponent-rises", "weights rise with the scores", cost=1)
