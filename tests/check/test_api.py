@@ -97,6 +97,23 @@ def test_a_test_is_written_when_asked_for():
     assert "regard" not in tested.test.partition('"""')[2].partition('"""')[2]
 
 
+def masked(query, keys, mask):
+    """query (batch, T_dec, d_h), keys (batch, T_enc, d_h), mask (batch, T_enc)"""
+    scores = np.where(mask[:, None], -1e9, query @ np.swapaxes(keys, 1, 2))
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ keys, weights
+
+
+def test_what_a_mask_means_decides_whether_it_is_inverted():
+    codes = {
+        mask: {f.code for f in check(masked, mask=mask, repair=False).findings}
+        for mask in ("keep", "drop")
+    }
+    assert codes["keep"] & {"RG201", "RG202"}
+    assert not codes["drop"] & {"RG201", "RG202"}
+
+
 def test_what_cannot_be_checked_is_refused_in_one_message():
     def inner(query, keys):
         return query @ keys

@@ -240,3 +240,35 @@ def test_flags_win_over_the_contract():
 def test_a_guess_is_the_same_every_time():
     first, second = (guessed(ADDITIVE, "Additive") for _ in range(2))
     assert first == second
+
+
+BARE = """
+    import torch
+
+    def attend(query, memory, mask):
+        scores = query @ memory.transpose(1, 2)
+        scores = scores.masked_fill(mask[:, None, :], float("-inf"))
+        weights = scores.softmax(-1)
+        return weights @ memory, weights
+"""
+
+
+@pytest.mark.parametrize("mask", ["keep", "drop"])
+def test_a_stated_polarity_is_that_of_every_mask_and_no_guess(mask):
+    found = guessed(BARE, "attend", flags={"mask": mask})
+    assert found.contract.kinds == {"mask": mask}
+    assert "kinds.mask" not in found.contract.guessed
+    assert not any("True =" in text for text in found.assumptions)
+
+
+def test_a_stated_role_goes_before_the_name_of_an_argument():
+    source = BARE.replace("mask[", "hat[").replace("memory, mask)", "memory, hat)")
+    found = guessed(source, "attend", flags={"roles": {"hat": "mask"}, "mask": "drop"})
+    assert found.contract.kinds == {"hat": "drop"}
+    assert found.contract.inputs["hat"] == "batch T_enc"
+
+
+@pytest.mark.parametrize("flags", [{"mask": "true"}, {"roles": {"memory": "kay"}}])
+def test_a_polarity_or_a_role_that_is_none_is_refused(flags):
+    with pytest.raises(InputError, match=r"polarity|no role"):
+        guessed(BARE, "attend", flags=flags)

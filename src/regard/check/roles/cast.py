@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from regard.check.roles.reading import Parameter, Reading
 from regard.check.roles.words import parts, role_of, scalar_of
 
-__all__ = ["Part", "cast"]
+__all__ = ["ROLES", "Part", "cast"]
+
+ROLES = (
+    *("query", "key", "value", "self", "step", "second", "past", "mask", "lengths", "weights"),
+    *("bias", "ids", "scores", "array", "vector", "number", "other"),
+)
 
 _ARRAYS = re.compile(r"^[WUV]$|^[WU][a-z_]|^[WU]\d|^w(eight)?s?_|_weights?$|^w[qkvo]$|^[A-Z]$")
 _VECTORS = re.compile(r"^(b|v|w|u|g|gain|beta|gamma|v_a|bias|va|b_\w+|bias_\w+|w_score)$")
@@ -32,8 +37,8 @@ def _said_weights(name: str) -> re.Pattern[str]:
 class Part:
     """An argument and the part it plays.
 
-    ``role`` is ``query``, ``key``, ``value``, ``self``, ``step`` (what a recurrent decoder
-    reads), ``second`` (another memory), ``past``, ``mask``, ``lengths``, ``weights``,
+    ``role`` is one of :data:`ROLES`: ``query``, ``key``, ``value``, ``self``, ``step`` (what
+    a recurrent decoder reads), ``second`` (another memory), ``past``, ``mask``, ``lengths``, ``weights``,
     ``bias``, ``ids``, ``scores``, ``array`` (learned, rank 2), ``vector`` (learned, rank 1),
     ``number`` or ``other``.
     """

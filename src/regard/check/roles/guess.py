@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.check.contract import Contract
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
+from regard.check.roles.cast import ROLES
 from regard.check.roles.fit import Fit
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
@@ -16,7 +17,7 @@ from regard.check.roles.reading import read
 from regard.check.roles.sizing import given
 from regard.check.roles.trial import Trial
 from regard.check.subject import Loaded
-from regard.errors import RegardError
+from regard.errors import InputError, RegardError, explain
 
 __all__ = ["Guess", "guess"]
 
@@ -49,7 +50,9 @@ def guess(
         What the author declares; a contract with axes for every argument that must be given
         replaces all guesses.
     flags : mapping, optional
-        Single statements in the contract's form; they win over ``declared`` and guesses.
+        Single statements in the contract's form; they win over ``declared`` and guesses. Two
+        more are no fields of a contract: ``mask`` (``keep`` or ``drop``, of every mask) and
+        ``roles`` (the part of an argument by its name, as ``{"memory": "key"}``).
 
     Returns
     -------
@@ -61,6 +64,9 @@ def guess(
     InputError
         If ``flags`` state something unknown.
     """
+    flags = dict(flags or {})
+    mask, roles = flags.pop("mask", ""), flags.pop("roles", {})
+    _look_at(mask, roles)
     stated = _merged(declared, flags)
     try:
         reading = read(loaded.source, loaded.entry)
@@ -69,7 +75,7 @@ def guess(
     needed = [p.name for p in reading.parameters if not p.has_default and not p.star]
     if declared is not None and stated.inputs and set(needed) <= set(stated.inputs):
         return Guess(stated, True)
-    known = Known(loaded, reading, stated, frozenset(flags or ()))
+    known = Known(loaded, reading, stated, frozenset(flags), str(mask or ""), roles)
     return _Guesser(known).guess()
 
 
@@ -154,7 +160,7 @@ class _Guesser:
         kinds = dict(contract.kinds)
         for name, meaning in self.known.meanings.items():
             kind = kinds.get(name)
-            if kind is None or name in self.known.stated.kinds:
+            if kind is None or f"kinds.{name}" in self.known.declared:
                 continue
             self.reasons[f"kinds.{name}"] = meaning.how or "tried"
             if kind in ("additive", "bias"):
@@ -298,6 +304,22 @@ def _corner(moved: np.ndarray) -> str | None:
     if (moved == (k <= q)).all():
         return "top_left"
     return "bottom_right" if (moved == (k <= q + keys - rows)).all() else None
+
+
+def _look_at(mask: Any, roles: Any) -> None:
+    if mask not in ("", None, "keep", "drop"):
+        raise InputError(
+            explain("check: `mask` is no polarity", expected="keep or drop", got=repr(mask))
+        )
+    for name, role in roles.items():
+        if role not in ROLES:
+            raise InputError(
+                explain(
+                    f"check: `{name}` has no role of that name",
+                    expected=", ".join(ROLES),
+                    got=repr(role),
+                )
+            )
 
 
 def _merged(declared: Contract | None, flags: Mapping[str, Any] | None) -> Contract:

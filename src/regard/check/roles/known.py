@@ -1,6 +1,7 @@
 """What is known of a target before it runs: what is declared, said, and meant."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,12 +25,16 @@ class Known:
     """Everything about a target that needs no run.
 
     ``stated`` is the declared part of the contract, ``flags`` the fields given one by one.
+    ``mask`` is what True means in every mask (``keep``, ``drop`` or "" for nothing stated),
+    ``roles`` the parts of arguments that a project states by name.
     """
 
     loaded: Loaded
     reading: Reading
     stated: Contract
     flags: frozenset[str] = field(default_factory=frozenset)
+    mask: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def cast(self) -> tuple[Part, ...]:
@@ -39,7 +44,7 @@ class Known:
         for parameter in self.reading.parameters:
             if parameter.name in self.stated.inputs and parameter.name not in known:
                 parts = (*parts, Part(parameter.name, "other"))
-        return parts
+        return tuple(replace(p, role=self.roles.get(p.name, p.role)) for p in parts)
 
     @cached_property
     def intent(self) -> Intent:
@@ -50,7 +55,13 @@ class Known:
     def meanings(self) -> dict[str, Meaning]:
         """What the words say of every mask."""
         masks = [p.name for p in self.cast if p.role in ("mask", "bias")]
-        return {name: meaning_of(name, self.reading) for name in masks}
+        found = {name: meaning_of(name, self.reading) for name in masks}
+        if not self.mask:
+            return found
+        stated = Meaning(self.mask, True, "declared")
+        return {
+            n: m if m.polarity in ("additive", "bias") else stated for n, m in found.items()
+        }
 
     @cached_property
     def optional(self) -> tuple[tuple[Part, ...], ...]:
@@ -69,6 +80,8 @@ class Known:
         more = ("dtype", "layer", "padding", "all_masked", "activation", "weights", "returns")
         found = {n for n in (*names, *more) if getattr(self.stated, n) != getattr(plain, n)}
         found |= {k for k in self.flags if k != "kinds"}
+        if self.mask:
+            found |= {f"kinds.{n}" for n, m in self.meanings.items() if m.how == "declared"}
         found |= {f"kinds.{n}" for n in self.stated.kinds}
         found |= {f"inputs.{n}" for n in self.stated.inputs}
         return frozenset(found)
