@@ -144,6 +144,8 @@ def test_what_is_stated_is_looked_at_when_the_tests_are_collected():
         checks(DECODER.format, scored="dot")
     with pytest.raises(InputError, match="no rule is called"):
         checks(test_right_code_passes_every_rule, select=["RG999"])
+    with pytest.raises(InputError, match="`mask` is no polarity"):
+        checks(test_right_code_passes_every_rule, mask="maybe")
     with pytest.raises(InputError, match="`fail_on` is no level"):
         checks(test_right_code_passes_every_rule, fail_on="never")
     with pytest.raises(ConventionError, match="both a contract and single statements"):

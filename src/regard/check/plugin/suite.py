@@ -88,6 +88,11 @@ class Suite:
             )
         if contract is not None:
             contract = validated(contract, "the contract")
+        if flags.get("mask") not in (None, "keep", "drop"):
+            said = "checks(): `mask` is no polarity"
+            raise InputError(
+                explain(said, expected="'keep' or 'drop'", got=repr(flags["mask"]))
+            )
         validated({k: v for k, v in flags.items() if k not in ("mask", "roles")}, "checks()")
         fail_on = rest.get("fail_on", "error")
         if fail_on not in _LEVELS:

@@ -38,9 +38,9 @@ class Part:
     """An argument and the part it plays.
 
     ``role`` is one of :data:`ROLES`: ``query``, ``key``, ``value``, ``self``, ``step`` (what
-    a recurrent decoder reads), ``second`` (another memory), ``past``, ``mask``, ``lengths``, ``weights``,
-    ``bias``, ``ids``, ``scores``, ``array`` (learned, rank 2), ``vector`` (learned, rank 1),
-    ``number`` or ``other``.
+    a recurrent decoder reads), ``second`` (another memory), ``past``, ``mask``, ``lengths``,
+    ``weights``, ``bias``, ``ids``, ``scores``, ``array`` (learned, rank 2), ``vector``
+    (learned, rank 1), ``number`` or ``other``.
     """
 
     name: str
