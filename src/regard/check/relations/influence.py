@@ -8,7 +8,7 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import Answer, answers
-from regard.check.subject import Crash
+from regard.check.subject import Crash, Outcome
 
 __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weights_need_query"]
 
@@ -96,9 +96,27 @@ def parameters_matter(bench: Bench) -> Verdict | None:
         verdict = _dead(
             name, gradient, short in tables or kind == "input" or rectified, largest
         )
+        top = 0.0 if gradient is None else float(np.abs(gradient).max())
+        faint = kind == "param" and verdict is None and top < 1e-4 * largest
+        if faint and _cancels(bench, here, short):
+            verdict = _dead(name, None, True, largest)
         if verdict is not None:
             return verdict
     return holds()
+
+
+def _cancels(bench: Bench, here: Layout, name: str) -> bool:
+    """Whether a parameter of faint gradient, changed by much, changes no result."""
+    import torch  # noqa: PLC0415 - the code under test runs on it
+
+    other = bench.fresh()
+    parameter = dict(other.module.named_parameters()).get(name)
+    if parameter is None:
+        return False
+    with torch.no_grad():
+        parameter.add_(0.5 + parameter.abs())
+    out = other.call(bench.probe.args)
+    return isinstance(out, Outcome) and not moved(here, Answer(here, out, slice(None)))
 
 
 @relation("values-matter", "each listed value of an argument gives another result", cost=1)
