@@ -10,10 +10,12 @@ from regard.check.relations.base import Verdict
 __all__ = ["Group", "groups"]
 
 _RANK = (
-    *("RG101", "RG801", "RG201", "RG302", "RG206", "RG301", "RG303", "RG601", "RG602", "RG702"),
+    *("RG101", "RG801", "RG201", "RG302", "RG206", "RG301", "RG303", "RG601"),
     *("RG104", "RG105"),
     *("RG404", "RG402", "RG401", "RG802", "RG106", "RG102", "RG207", "RG208", "RG204"),
     *("RG203", "RG202", "RG304", "RG403", "RG501", "RG502", "RG503", "RG305", "RG504"),
+    # Infinities and NaN follow from much else: they name a cause only where nothing else does.
+    *("RG602", "RG702"),
     *("RG103", "RG803", "RG603", "RG701", "RG703", "RG704", "RG205"),
 )
 # Relations that many different bugs break: they name a cause only where nothing else does.

@@ -138,7 +138,9 @@ def _twice(view: View) -> Iterator[Suspect]:
     for node in names:
         if node.op in ("cat", "stack") and node.index in view.live:
             ids = [n.index for n in node.inputs]
-            if len(set(ids)) < len(ids) and len(set(ids)) == 1 and len(ids) < 4:
+            # Angles and other tables are doubled on purpose: they come from no argument.
+            content = any(s.startswith("input:") for s in node.inputs[0].sources)
+            if content and len(set(ids)) == 1 and 1 < len(ids) < 4:
                 what = f"`{node.inputs[0].name or 'a tensor'}` is joined with itself"
                 yield from view.blame(node, "operand", what, kind="twice", explains=UNUSED)
     unused = [n for n in _dead(view) if n.name]
