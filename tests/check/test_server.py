@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 
-import jsonschema
 import pytest
 
 import regard.check.tools
@@ -16,6 +15,8 @@ from regard.check.tools import Tools
 from regard.cli.main import run
 from regard.errors import ConventionError, InputError
 from regard.seq2seq.files import write_atomically
+
+jsonschema = pytest.importorskip("jsonschema", reason="of the extra `dev`")
 
 WRONG = '''
 import numpy as np
