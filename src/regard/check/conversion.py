@@ -57,7 +57,11 @@ def as_numpy(value: Any) -> np.ndarray:
         if value.is_floating_point():
             value = value.double()
         return np.asarray(value.cpu().numpy())
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.empty((), dtype=object)
+        array[()] = value
     return array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array
 
 

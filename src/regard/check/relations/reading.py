@@ -93,6 +93,8 @@ def _read(here: Layout, site: Any, interleaved: bool) -> Reading | None:
         context = spread(
             here, site.context, here.queries, heads, interleaved=interleaved, own=own
         )
+    if context is None:
+        context = _by_letters(here, site)
     query, key, value = parts
     return Reading(site, weights, scores, query, key, value, context, heads, interleaved)
 
@@ -126,6 +128,37 @@ def _line(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """``y`` on the scale of ``x``."""
     energy = float(y @ y)
     return y * (float(x @ y) / energy) if energy else y
+
+
+def _by_letters(here: Layout, site: Any) -> np.ndarray | None:
+    """The context where two axes share a name: its axes by the letters of the contraction."""
+    node, carried = site.contraction, used_weights(site)
+    if node is None or node is not site.context or carried not in node.inputs:
+        return None
+    left, arrow, out = str(node.arguments.get("written", "")).partition("->")
+    at = node.inputs.index(carried)
+    letters = left.split(",")[at] if arrow and at <= left.count(",") else ""
+    names = carried.axes
+    over = {site.axis} if isinstance(site.axis, int) else set(site.axis or ())
+    if len(letters) != len(names) or len(out) != len(node.shape):
+        return None
+    batch = [c for c, n in zip(letters, names, strict=True) if n == "batch"]
+    query = [
+        c
+        for i, (c, n) in enumerate(zip(letters, names, strict=True))
+        if n in here.queries and i not in over
+    ]
+    keys = [letters[i] for i in over]
+    heads = [c for c in letters if c not in (*batch, *query, *keys)]
+    rest = [c for c in out if c not in letters]
+    if len(batch) > 1 or len(query) > 1 or any(c not in out for c in (*batch, *heads, *query)):
+        return None
+    groups = (batch, heads, query, rest)
+    order = [out.index(c) for group in groups for c in group]
+    if sorted(order) != list(range(len(out))):
+        return None
+    sizes = [int(np.prod([node.shape[out.index(c)] for c in group])) for group in groups]
+    return np.asarray(node.value.transpose(order).reshape(sizes), dtype=np.float64)
 
 
 def used_weights(site: Any) -> Any:
