@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import re
 import sys
 from typing import Any
 
@@ -29,7 +30,7 @@ def redraw(module: Any) -> None:
         for name, p in module.named_parameters():
             if not p.is_floating_point() or p.numel() == 0:
                 continue
-            digest = hashlib.sha256(name.encode()).digest()
+            digest = hashlib.sha256(_plain(name).encode()).digest()
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:6], "big"))
             noise = torch.randn(p.shape, generator=generator)
             last = name.rsplit(".", 1)[-1]
@@ -50,6 +51,11 @@ def redraw(module: Any) -> None:
             p.copy_(fresh.to(p.dtype))
             if id(p) in padded:
                 p[padded[id(p)]] = 0.0
+
+
+def _plain(name: str) -> str:
+    """A parameter's name without what counts the objects of a process, as Keras' paths do."""
+    return re.sub(r"_\d+(?=/)", "", name)
 
 
 def seed_all(seed: int) -> None:
