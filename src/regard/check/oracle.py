@@ -13,7 +13,7 @@ from regard.check.relations.base import Bench
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import Reading
 
-__all__ = ["Answer", "alibi_slopes", "declared_scale", "expected", "softmax"]
+__all__ = ["Answer", "alibi_slopes", "declared_scale", "expected", "softmax", "unmasked"]
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ def _scores(bench: Bench, here: Layout, reading: Reading) -> np.ndarray | None:
     if contract.score in ("additive", "concat", "pooling", "none", "location") or (
         contract.positions not in (False, "alibi", "rotary", "absolute", "recurrent")
     ):
-        return _unmasked(here, reading)
+        return unmasked(here, reading)
     if reading.query is None or reading.key is None:
         return None
     if reading.query.shape[-1] != reading.key.shape[-1]:
         return None
     scale = declared_scale(bench, reading.query.shape[-1])
     if scale is None:
-        return _unmasked(here, reading)
+        return unmasked(here, reading)
     scores = np.asarray(scale * (reading.query @ reading.key.swapaxes(-1, -2)))
     if scores.shape[-2:] != reading.weights.shape[-2:]:
         return None
@@ -117,7 +117,7 @@ def _distance(here: Layout, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(np.arange(total)[None] - (np.arange(rows)[:, None] + shift), dtype=float)
 
 
-def _unmasked(here: Layout, reading: Reading) -> np.ndarray | None:
+def unmasked(here: Layout, reading: Reading) -> np.ndarray | None:
     """The code's own scores, where they are finite wherever a key may be attended to."""
     allowed = allowed_here(here, reading)
     if allowed is None:

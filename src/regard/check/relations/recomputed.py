@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from regard.check.finding import Measurement
-from regard.check.oracle import Answer, allowed_here, expected, softmax
+from regard.check.oracle import (
+    Answer,
+    allowed_here,
+    declared_scale,
+    expected,
+    softmax,
+    unmasked,
+)
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import VIEWS, Reading, flat, merged, readings
@@ -292,30 +299,44 @@ def _stacked(here: Layout, found: list[Reading]) -> np.ndarray | None:
 
 def _wrong_weights(bench: Bench, reading: Reading, answer: Answer) -> Verdict:
     here = layout(bench)
-    allowed = allowed_here(here, reading)
-    own = np.broadcast_to(reading.scores, reading.weights.shape)
-    fair = allowed is not None and np.isfinite(own).all()
-    plain = softmax(own, np.ones_like(own, dtype=bool)) if fair else None
     gap = float(np.nan_to_num(np.abs(reading.weights - answer.weights), nan=np.inf).max())
-    lines = tuple(dict.fromkeys((reading.site.span.line, reading.site.scores.line)))
-    measured = (Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),)
-    code, text = "RG504", "the weights are not those of the declared score"
-    if plain is not None and not near(plain, reading.weights, 1e-3):
-        code, text = "RG303", "the weights are no softmax of the scores over the keys"
-    elif reading.heads > 1 and bench.contract.score in ("scaled_dot", "dot"):
-        code, text = "RG401", "heads are split across positions or shared in another order"
-        if bench.contract.positions == "alibi":
-            code, text = "RG504", "the position bias is not slope times distance"
+    code, text, is_practice = _stage(bench, here, reading)
     return fails(
         code,
         text,
-        level="error",
+        level="warning" if is_practice else "error",
         about=reading.site.weights.name,
-        lines=lines,
-        measured=measured,
+        lines=tuple(dict.fromkeys((reading.site.span.line, reading.site.scores.line))),
+        measured=(Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),),
         depends_on=("score", "scale", "causal", "window", "positions", *_kinds(here)),
         hidden="every shape is right and nothing raises",
     )
+
+
+def _stage(  # noqa: PLR0911 - one line a stage
+    bench: Bench, here: Layout, reading: Reading
+) -> tuple[str, str, bool]:
+    """The first stage that differs: the rule, what is wrong, and whether it is practice."""
+    allowed, own = allowed_here(here, reading), unmasked(here, reading)
+    everywhere = np.ones(reading.weights.shape, dtype=bool)
+    if allowed is None or own is None:
+        return "RG204", "a key that may be read is masked", False
+    if not _same(bench, softmax(own, allowed[:, None]), reading.weights):
+        raw = np.broadcast_to(reading.scores, reading.weights.shape)
+        if np.isnan(raw).any() or not _same(bench, softmax(raw, everywhere), reading.weights):
+            return "RG303", "the weights are no softmax of the scores over the keys", False
+        code = "RG203" if here.contract.causal else "RG202"
+        return code, "keys that may not be read have weight", False
+    slope, wanted = reading.site.slope, None
+    if reading.key is not None:
+        wanted = declared_scale(bench, reading.key.shape[-1])
+    if slope is not None and wanted is not None and abs(slope / wanted - 1.0) > 0.02:
+        return "RG504", "the scores have another scale than the declared one", True
+    if bench.contract.positions == "alibi":
+        return "RG504", "the position bias is not slope times distance", False
+    if reading.heads > 1:
+        return "RG401", "heads are split across positions or shared in another order", False
+    return "RG504", "the weights are not those of the declared score", False
 
 
 def _kinds(here: Layout) -> tuple[str, ...]:
