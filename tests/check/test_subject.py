@@ -151,3 +151,12 @@ def test_no_except_of_the_user_stops_the_clock() -> None:
     made = instance(text, "spin")
     with pytest.raises(TookTooLong), limit(0.1):
         made.call({"x": np.ones(2)})
+
+
+def test_blocks_of_time_nest_and_the_outer_one_goes_on() -> None:
+    with pytest.raises(TookTooLong), limit(0.2):
+        with pytest.raises(TookTooLong), limit(0.05):
+            while True:
+                pass
+        while True:
+            pass

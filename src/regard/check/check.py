@@ -14,6 +14,7 @@ from typing import Any
 from regard.check.cause import causes
 from regard.check.contract import Contract
 from regard.check.finding import Evidence, Finding, Location, Report
+from regard.check.loading import prepare
 from regard.check.regress import write_test
 from regard.check.relations.base import Case, Results, ask
 from regard.check.repair import Search, search
@@ -78,6 +79,7 @@ def check_source(
     started = time.monotonic()
     options = options or Options()
     declared = None if contract is None else Contract.from_mapping(contract)
+    prepare(source)
     with surroundings(path, package=options.package, scope=options.scope):
         try:
             with limit(20.0):
@@ -139,9 +141,7 @@ def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Repor
     )
 
 
-def _test(
-    case: Case, findings: list[Finding], found: Search | None, options: Options
-) -> str:
+def _test(case: Case, findings: list[Finding], found: Search | None, options: Options) -> str:
     worth = [f for f in findings if f.level != "note"]
     if not options.write_test or not worth:
         return ""

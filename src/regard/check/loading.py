@@ -6,6 +6,7 @@ import linecache
 import os
 import signal
 import sys
+import time
 import traceback
 import types
 import warnings
@@ -22,6 +23,7 @@ __all__ = [
     "crash_of",
     "limit",
     "load",
+    "prepare",
     "quiet",
     "surroundings",
 ]
@@ -63,7 +65,10 @@ class Loaded:
 
 @contextlib.contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Stop the block after so many seconds of wall time (main thread, POSIX)."""
+    """Stop the block after so many seconds of wall time (main thread, POSIX).
+
+    Blocks nest: an outer one goes on with what is left of its own time.
+    """
 
     def late(*_: object) -> None:
         raise TookTooLong
@@ -73,12 +78,17 @@ def limit(seconds: float) -> Iterator[None]:
     except (ValueError, AttributeError):  # another thread, or no such signal
         yield
         return
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    started = time.monotonic()
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, left) if left else seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            rest = left - (time.monotonic() - started)
+            signal.setitimer(signal.ITIMER_REAL, max(rest, 1e-3))
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,16 @@ def surroundings(
             del _surroundings[path]
         else:
             _surroundings[path] = before
+
+
+def prepare(source: str) -> None:
+    """Import PyTorch before the clock runs, where the text asks for it.
+
+    An import that is cut off midway leaves a library that crashes.
+    """
+    with contextlib.suppress(SyntaxError, ImportError):
+        if "torch" in _imported(ast.parse(source)):
+            import torch  # noqa: F401, PLC0415
 
 
 def load(source: str, path: str, entry: str) -> Loaded | Crash:
@@ -169,15 +189,21 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _library(source: str, target: Any) -> str:
-    if any(c.__module__.split(".")[0] == "torch" for c in getattr(target, "__mro__", ())):
-        return "torch"
+def _imported(tree: ast.Module) -> set[str]:
+    """Packages that a text imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module.split(".")[0])
+    return found
+
+
+def _library(source: str, target: Any) -> str:
+    if any(c.__module__.split(".")[0] == "torch" for c in getattr(target, "__mro__", ())):
+        return "torch"
+    found = _imported(ast.parse(source))
     if "torch" in found:
         return "torch"
     if "numpy" in found:
