@@ -130,6 +130,8 @@ def _place(
 def _code(verdict: Verdict, place: Suspect, view: View, *, narrow: bool) -> str:
     if verdict.relation == "runs" and narrow:
         return "RG601"
+    if verdict.rule == "RG205":
+        return "RG205"  # whatever else is wrong at its place
     if verdict.relation == "score-scale" and _is_other_score(view):
         return "RG504"
     if place.kind == "pattern" and verdict.rule == "RG201":
@@ -163,7 +165,7 @@ def _message(verdict: Verdict, place: Suspect, view: View) -> str:
         if "overflow" in verdict.quote and failed is not None:
             return f"the number that {failed.op} puts in does not fit {view.contract.dtype}"
         return said or verdict.message
-    telling = place.kind in _TELLING and bool(place.what)
+    telling = place.kind in _TELLING and bool(place.what) and verdict.rule != "RG205"
     if place.kind == "softmax-axis" and verdict.rule in ("RG301", "RG303"):
         telling = verdict.rule == "RG303"
     return place.what if telling else verdict.message
@@ -198,7 +200,8 @@ def _evidence(group: Group, view: View, results: Results) -> Evidence:
     return Evidence(
         relation=verdict.relation,
         equation=verdict.equation,
-        measured=verdict.measured,
+        # The first numbers that were taken, if not by the telling relation then by another.
+        measured=next((v.measured for v in group.verdicts if v.measured), ()),
         sizes=verdict.sizes,
         seed=view.case.seed,
         relations_failed=len({v.relation for v in group.verdicts}),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.check.cause.places import suspects
 from regard.check.cause.view import Suspect, View
-from regard.check.relations.base import Verdict
+from regard.check.relations.base import Verdict, is_note
 
 __all__ = ["Group", "groups"]
 
@@ -85,12 +85,13 @@ def groups(failed: Sequence[Verdict], view: View, *, one_cause: bool) -> list[Gr
     while rest:
         first, *others = rest
         places = suspects(first, view)
+        explained = _EXPLAINS.get(first.rule, frozenset()) | {first.rule}
+        if places:
+            explained |= places[0].explains
         if one_cause:
-            mine = [v for v in others if v.level != "note" or first.level == "note"]
+            worse = [v for v in others if not is_note(v, view.contract)]
+            mine = [v for v in others if v in worse or v.rule in explained]
         else:
-            explained = _EXPLAINS.get(first.rule, frozenset()) | {first.rule}
-            if places:
-                explained |= places[0].explains
             mine = [v for v in others if v.rule in explained or is_symptom(v)]
             mine = [v for v in mine if _may_join(first, v)]
         found.append(Group([first, *mine], places))

@@ -10,7 +10,7 @@ from regard.check.cause.view import Suspect, View
 from regard.check.naming import carried, factors
 from regard.check.trace.records import Site
 from regard.check.trace.signatures import ELEMENTWISE
-from regard.check.trace.weighing import told_axis
+from regard.check.trace.weighing import has_keys_of_its_own, told_axis
 
 __all__ = [
     "bypassed",
@@ -93,7 +93,7 @@ def _tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
 
 def _is_keys(names: Sequence[str], site: Site, view: View) -> bool:
     """Whether a softmax runs over keys, or over other things that one attends to."""
-    if any(n == "?" for n in names):
+    if any(n == "?" for n in names) or _has_own_keys(site, view):
         return True
     token = view.contract.key_axis or ""
     parts = {p for n in names for p in factors(n)}
@@ -103,6 +103,14 @@ def _is_keys(names: Sequence[str], site: Site, view: View) -> bool:
     declared = {t for a in view.contract.inputs.values() for t in a.split()}
     strange = {"batch", "heads", "kv_heads", "layers", "beam", view.contract.query_axis}
     return bool(set(names) <= declared and not set(names) & strange)
+
+
+def _has_own_keys(site: Site, view: View) -> bool:
+    """Whether the code joins keys of its own to the given ones, as sinks and memories are."""
+    token = view.contract.key_axis
+    if not token:
+        return False
+    return has_keys_of_its_own(site, int(view.bench.sizes.value(token)))
 
 
 def _contracted(site: Site) -> int | None:

@@ -6,7 +6,7 @@ and nothing of how a finding is shown.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ __all__ = [
     "Verdict",
     "fails",
     "holds",
+    "is_note",
     "judge",
     "near",
     "relation",
@@ -68,6 +69,11 @@ def holds(name: str = "") -> Verdict:
 def fails(rule: str, message: str, **more: Any) -> Verdict:
     """A relation that fails; the name is filled in by the registry."""
     return Verdict("", "fails", rule, message, **more)
+
+
+def is_note(verdict: Verdict, contract: Contract) -> bool:
+    """Whether a failure is a note: by its level, or because it stands on a guess."""
+    return verdict.level == "note" or any(d in contract.guessed for d in verdict.depends_on)
 
 
 @dataclass(frozen=True)
@@ -272,14 +278,19 @@ def ask(
     strict: bool = False,
     sets: Sequence[int] = (0, 1),
     only: Iterable[str] | None = None,
+    skip: Collection[str] = (),
 ) -> Results:
-    """Ask the relations of a case; see :func:`judge`."""
+    """Ask the relations of a case; see :func:`judge`. Those named in ``skip`` are left out."""
     import regard.check.relations.every  # noqa: F401, PLC0415 - registers them all
 
     chosen = set(only) if only is not None else None
     rank = {name: i for i, name in enumerate(first)}
     order = sorted(
-        (r for r in relations.values() if chosen is None or r.name in chosen),
+        (
+            r
+            for r in relations.values()
+            if (chosen is None or r.name in chosen) and r.name not in skip
+        ),
         key=lambda r: (rank.get(r.name, len(rank)), r.cost),
     )
     results = Results([])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.check.contract import Contract
-from regard.check.relations.base import Case, Results, Verdict, ask
+from regard.check.relations.base import Case, Results, Verdict, ask, is_note
 from regard.check.repair.candidate import Candidate, patched
 from regard.check.repair.proof import classes, keeps, plainness
 from regard.check.subject import Crash, TookTooLong, limit, load
@@ -60,6 +60,11 @@ class Hunt:
         # Gradients are compared only where the text cuts them, which a repair no longer does.
         self._must = {v.relation for v in failed if not v.rule.startswith("RG7")}
         self._must -= {"runs", "loads"}
+        # What was only worth a note before asks nothing of a repair of something else.
+        notes = {v.relation for v in failed if is_note(v, contract)}
+        worse = {v.relation for v in failed if not is_note(v, contract)}
+        self._notes = frozenset(notes - worse) if worse else frozenset()
+        self._must -= self._notes
         self._kills: dict[str, int] = dict.fromkeys(self._first, 2)
 
     def run(self, ranked: Sequence[tuple[float, Candidate]]) -> None:
@@ -110,7 +115,15 @@ class Hunt:
         return None if isinstance(loaded, Crash) else Case(loaded, self.contract, seed=seed)
 
     def _ask(self, case: Case, sets: Sequence[int], only: Any = None) -> Results:
-        return ask(case, first=self._first, stop=True, strict=True, sets=sets, only=only)
+        return ask(
+            case,
+            first=self._first,
+            stop=True,
+            strict=True,
+            sets=sets,
+            only=only,
+            skip=self._notes,
+        )
 
     def _is_twin(self, case: Case, rank: float, candidate: Candidate) -> bool:
         """Whether a text crashes, or does what a survivor does and is no plainer to read."""
