@@ -47,6 +47,8 @@ lint: $(VENV)/.dev
 	$(BIN)/python benchmarks/contract_vs_peers.py --check
 	$(BIN)/python benchmarks/additive_page.py --check
 	$(BIN)/python docs/readme_results.py --check
+	$(BIN)/python docs/rules.py --check
+	$(BIN)/python docs/skill.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -38,6 +38,13 @@ def test_the_results_are_those_that_are_committed():
     assert done.returncode == 0, "run python docs/readme_results.py"
 
 
+def test_the_finding_is_the_one_that_the_command_prints():
+    pytest.importorskip("torch")
+    script = ROOT / "docs" / "readme_check.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], check=False)
+    assert done.returncode == 0, "run python docs/readme_check.py"
+
+
 def test_every_file_that_it_shows_is_there():
     for target in re.findall(r"\]\(([^)h][^)]*)\)", README):
         assert (ROOT / target).exists(), target

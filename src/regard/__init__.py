@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
+    from regard import check
     from regard.attention import coverage, masks, monotonic, reference, scores
     from regard.attention.attend import Attended, attend, self_attention
     from regard.attention.heads import merge_heads, multi_head, split_heads
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         general_attention,
     )
     from regard.attention.weights import softmax
+    from regard.check.watch import watch
     from regard.errors import (
         BackendError,
         ConventionError,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from regard.kernels.choose import backend
 
 _HOMES = {
+    "check": "regard.check",
     "coverage": "regard.attention.coverage",
     "monotonic": "regard.attention.monotonic",
     "testing": "regard.testing",
@@ -60,6 +63,8 @@ _HOMES = {
     "dot_attention": "regard.attention.steps",
     "general_attention": "regard.attention.steps",
     "softmax": "regard.attention.weights",
+    "watch": "regard.check.watch",
+    "load_ipython_extension": "regard.check.notebook",
     "BackendError": "regard.errors",
     "ConventionError": "regard.errors",
     "InputError": "regard.errors",
@@ -68,7 +73,7 @@ _HOMES = {
     "ShapeError": "regard.errors",
 }
 
-_MODULES = {"coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
+_MODULES = {"check", "coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
 
 __all__ = [
     "Attended",
@@ -82,6 +87,7 @@ __all__ = [
     "additive_attention",
     "attend",
     "backend",
+    "check",
     "concat_attention",
     "coverage",
     "dot_attention",
@@ -98,6 +104,7 @@ __all__ = [
     "softmax",
     "sparsemax",
     "split_heads",
+    "watch",
 ]
 
 

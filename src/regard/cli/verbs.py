@@ -18,10 +18,15 @@ __all__ = ["cli", "run_verb"]
 # Verb -> where its command lives, and its line in `regard --help`. A module is imported when
 # its verb is asked for and not before: torch takes seconds to load.
 _VERBS = {
+    "check": ("regard.cli.check:check", "Find the attention bug that does not crash."),
     "demo": ("regard.cli.demo:demo", "Show what attention fixes, and write a report."),
     "train": ("regard.cli.train:train", "Train a model on pairs of texts."),
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
+    "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
+    "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
+    "skill": ("regard.cli.skill:skill", "Teach a coding assistant to use `regard check`."),
+    "mcp": ("regard.cli.mcp:mcp", "Serve `regard check` to coding assistants (MCP, stdio)."),
 }
 
 _EXAMPLE = """
@@ -36,6 +41,8 @@ _EXTRAS = {
     "rapidfuzz": "train",
     "matplotlib": "plot",
     "jax": "jax",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
 }
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 _PIP = "pip install 'regard[{}]'"

@@ -8,8 +8,10 @@ True
 
 Say what your own attention means by its arguments (:class:`Subject`), and either read a report
 (:func:`contract`) or let a test runner go through the clauses (:func:`clauses`).
+:func:`checks` makes tests of what ``regard check`` finds instead, and needs no description.
 """
 
+from regard.testing.checks import checks
 from regard.testing.contract import clauses, contract
 from regard.testing.libraries import LIBRARIES
 from regard.testing.subject import Subject
@@ -22,6 +24,7 @@ __all__ = [
     "Report",
     "Subject",
     "Verdict",
+    "checks",
     "clauses",
     "contract",
 ]

@@ -1,0 +1,256 @@
+"""The pipeline of one target: contract, relations, repair, cause, report.
+
+It runs where the user's code runs, so in a worker process (:mod:`regard.check.worker`) unless
+the caller trusts the code. Nothing here prints or writes.
+"""
+
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regard.check.cause import causes
+from regard.check.contract import Contract
+from regard.check.finding import Evidence, Finding, Location, Report
+from regard.check.loading import prepare
+from regard.check.regress import write_test
+from regard.check.relations.base import Case, Results, ask
+from regard.check.repair import Search, search
+from regard.check.roles import Guess, guess
+from regard.check.subject import Crash, Loaded, TookTooLong, limit, load, surroundings
+from regard.version import __version__
+
+__all__ = ["Options", "check_source"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How far a check goes.
+
+    ``seconds`` bounds the search for a repair; ``repair=False`` skips it. ``flags`` holds
+    statements given on the command line, in the contract's form. ``write_test`` asks for
+    the text of a regression test, whose header bears ``date``. ``package`` and ``scope``
+    are the text's surroundings (:func:`regard.check.subject.surroundings`).
+    """
+
+    seed: int = 0
+    seconds: float = 8.0
+    repair: bool = True
+    package: str = ""
+    scope: Mapping[str, Any] | None = None
+    write_test: bool = False
+    date: str = ""
+    flags: Mapping[str, Any] | None = None
+
+
+def check_source(
+    source: str,
+    path: str,
+    entry: str,
+    contract: Mapping[str, Any] | None = None,
+    options: Options | None = None,
+) -> Report:
+    """Check one function or module of a source text.
+
+    Parameters
+    ----------
+    source : str
+        The whole text of the user's file; it is executed.
+    path : str
+        Its name, for tracebacks and locations.
+    entry : str
+        ``name`` or ``Class.method``.
+    contract : mapping, optional
+        The declared contract in its JSON form; what is missing is guessed.
+    options : Options, optional
+
+    Returns
+    -------
+    report : Report
+        With at least one finding (RG901 to RG904) where nothing could be checked.
+
+    Raises
+    ------
+    InputError
+        If the contract states something unknown.
+    """
+    started = time.monotonic()
+    options = options or Options()
+    declared = None if contract is None else Contract.from_mapping(contract)
+    prepare(source)
+    with surroundings(path, package=options.package, scope=options.scope):
+        try:
+            with limit(20.0):
+                loaded = load(source, path, entry)
+        except TookTooLong:
+            loaded = Crash("Timeout", "the file did not finish to run", 1, (1,), "load")
+        if isinstance(loaded, Crash):
+            report = _unchecked("RG901", "could-not-load", path, entry, loaded)
+        else:
+            report = _check(loaded, declared, options)
+    return replace(
+        report,
+        source=source,
+        path=path,
+        seed=options.seed,
+        seconds=time.monotonic() - started,
+        versions=_versions(),
+    )
+
+
+def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Report:
+    guessed = guess(loaded, declared=declared, flags=options.flags)
+    contract = guessed.contract
+    target = f"{loaded.path}:{loaded.entry}"
+    if not contract.inputs:
+        crash = Crash("Inputs", "; ".join(guessed.assumptions) or "nothing known", 1, (1,))
+        return _unchecked("RG902", "could-not-build-inputs", loaded.path, loaded.entry, crash)
+    case = Case(loaded, contract, seed=options.seed)
+    results = ask(case)
+    if not results.verdicts:
+        crash = Crash("Relations", "no relation applies to this target", 1, (1,))
+        return _unchecked("RG904", "nothing-checked", loaded.path, loaded.entry, crash)
+    found: Search | None = None
+    if options.repair and any(v.level != "note" for v in results.failed):
+        found = search(
+            loaded.source,
+            loaded.path,
+            loaded.entry,
+            contract,
+            results.failed,
+            lines=_suspects(results),
+            trace=_trace(case),
+            seconds=options.seconds,
+            seed=options.seed,
+        )
+    findings = causes(case, results, found)
+    findings = [_honest(f, guessed) for f in findings]
+    return Report(
+        target=target,
+        findings=tuple(findings),
+        checked=results.names,
+        not_checked=_not_checked(loaded, contract, results, found),
+        assumptions=guessed.assumptions,
+        signature=f"{loaded.entry}({', '.join(contract.inputs)})",
+        sizes=tuple(case.bench(i).sizes.shown(contract.every_axis) for i in (0, 1)),
+        relations=_table(results, found),
+        test=_test(case, findings, found, options),
+        **_pictures(case, found),
+    )
+
+
+def _test(case: Case, findings: list[Finding], found: Search | None, options: Options) -> str:
+    worth = [f for f in findings if f.level != "note"]
+    if not options.write_test or not worth:
+        return ""
+    repaired = found.survivors[0].source if found is not None and found.survivors else None
+    test = write_test(case.loaded, case.contract, worth[0], repaired, date=options.date)
+    return test.text if test is not None else ""
+
+
+def _honest(finding: Finding, guessed: Guess) -> Finding:
+    """A proof stands on the contract: where that was guessed, it holds if the guess does."""
+    if guessed.confident or not finding.fixes:
+        return finding
+    condition = "the contract was guessed: " + "; ".join(guessed.assumptions[:3])
+    fixes = tuple(
+        replace(f, status="proven-if", condition=f.condition or condition)
+        if f.status == "proven"
+        else f
+        for f in finding.fixes
+    )
+    return replace(finding, fixes=fixes)
+
+
+def _suspects(results: Results) -> tuple[int, ...]:
+    lines = [line for v in results.failed for line in v.lines]
+    return tuple(dict.fromkeys(lines))
+
+
+def _trace(case: Case) -> Any:
+    try:
+        return case.bench(0).trace
+    except TookTooLong:
+        return None
+
+
+def _not_checked(
+    loaded: Loaded, contract: Contract, results: Results, found: Search | None
+) -> tuple[str, ...]:
+    said = []
+    if any(v.relation in ("runs", "loads") and v.state == "fails" for v in results.verdicts):
+        said.append("every other relation: the code does not run")
+    if loaded.library != "torch":
+        said.append("gradients (the code is not PyTorch)")
+    if contract.score is None:
+        said.append("the score's formula (declare it with --score)")
+    if contract.dtype == "float32":
+        said.append("float16 (--dtype float16)")
+    if found is not None and not found.complete:
+        said.append(f"some repairs: the search stopped after {found.tried} candidates")
+    return tuple(said)
+
+
+def _table(results: Results, found: Search | None) -> tuple[Mapping[str, str], ...]:
+    after: dict[str, str] = {}
+    if found is not None and found.survivors:
+        after = {v.relation: v.state for v in found.survivors[0].results.verdicts}
+    before: dict[str, str] = {}
+    for verdict in results.verdicts:
+        if before.get(verdict.relation) != "fails":
+            before[verdict.relation] = verdict.state
+    return tuple(
+        {"name": name, "before": state, "after": after.get(name, "")}
+        for name, state in before.items()
+    )
+
+
+def _pictures(case: Case, found: Search | None) -> dict[str, Any]:
+    """Weights of one example before and after the first repair, for the pages."""
+    pictures: dict[str, Any] = {"weights_before": _weights(case)}
+    survivors = found.survivors if found is not None else ()
+    if survivors:
+        mended = load(survivors[0].source, case.loaded.path, case.loaded.entry)
+        if isinstance(mended, Loaded):
+            pictures["weights_after"] = _weights(Case(mended, case.contract, seed=case.seed))
+    return pictures
+
+
+def _weights(case: Case) -> tuple[tuple[float, ...], ...]:
+    trace = _trace(case)
+    if trace is None or not trace.sites:
+        return ()
+    array = trace.sites[0].weights.value
+    while array.ndim > 2:
+        array = array[-1]
+    if array.ndim < 2:
+        array = array.reshape(1, -1)
+    return tuple(tuple(float(x) for x in row) for row in array[:16, :24])
+
+
+def _unchecked(code: str, name: str, path: str, entry: str, crash: Crash) -> Report:
+    line = max(1, crash.line)
+    message = f"{crash.kind}: {crash.message}" if crash.kind[0].isupper() else crash.message
+    finding = Finding(
+        code,
+        name,
+        "error",
+        f"{path}:{entry}",
+        message.splitlines()[0][:300],
+        Location(path, line, 1, line, 1),
+        Evidence("could-check", "the code loads, runs and is asked at least one relation"),
+        fixes=(),
+        fingerprint=f"{code}:{entry}",
+    )
+    return Report(f"{path}:{entry}", (finding,))
+
+
+def _versions() -> dict[str, str]:
+    versions = {"regard": __version__, "python": platform.python_version()}
+    for name in ("numpy", "torch"):
+        module = sys.modules.get(name)
+        if module is not None:
+            versions[name] = str(getattr(module, "__version__", ""))
+    return versions

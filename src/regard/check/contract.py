@@ -1,0 +1,302 @@
+"""What an author declares about their own attention code.
+
+A contract says which axes the arguments and results have, which argument is a mask and with
+which polarity, which score and scale are meant. It never says what is wrong. What a contract
+leaves out is guessed by :mod:`regard.check.roles`, and every guess is recorded in
+:attr:`Contract.guessed` so that a finding can say on which guess it stands.
+"""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from regard.check.sizes import names_in
+from regard.errors import InputError, explain
+
+__all__ = ["KINDS", "Contract", "Returned", "read_contract"]
+
+KINDS = (
+    "keep",
+    "drop",
+    "keep_int",
+    "drop_int",
+    "keep_uint8",
+    "keep_float01",
+    "drop_float01",
+    "additive",
+    "bias",
+    "lengths",
+    "token_ids",
+    "token_ids_pad0",
+    "token_lists",
+    "state_tuple",
+    "weights",
+    "zero_padded",
+)
+_SCORES = (
+    *("additive", "dot", "general", "concat", "scaled_dot", "location", "pooling"),
+    *("cosine", "none"),
+)
+_FIELDS = (
+    *("target", "init", "inputs", "kinds", "values", "returns", "weights", "score", "scale"),
+    *("activation", "causal", "window", "positions", "convention", "mode", "dtype", "sizes"),
+    *("layer", "padding", "all_masked"),
+)
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One result: its name, its axes, and its role where it is no plain context."""
+
+    name: str
+    axes: str
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The statements of ``check-contract``: see the module's text.
+
+    ``inputs`` maps argument names, in call order, to axes such as ``"batch T_enc d_h"``;
+    an empty text is a scalar. ``weights`` names the result that is the alignment, if it is
+    returned, and ``sums_over`` the axes (indices) over which it sums to one.
+    """
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    init: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    returns: tuple[Returned, ...] = ()
+    weights: str | None = None
+    sums_over: tuple[int, ...] = ()
+    score: str | None = None
+    scale: str | None = None
+    activation: str = "tanh"
+    causal: str | None = None  # "top_left" | "bottom_right"
+    window: int | None = None
+    positions: bool | str = False
+    convention: str | None = None  # "bahdanau" | "luong"
+    mode: str = "eval"
+    dtype: str = "float32"
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    layer: str | None = None
+    padding: str = "right"
+    all_masked: str | None = None
+    target: str = ""
+    # What was not declared but guessed: field or argument -> how, with the flag to change it.
+    guessed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], where: str = "contract") -> "Contract":
+        """Read a contract from the JSON or TOML form.
+
+        Raises
+        ------
+        InputError
+            If a key is unknown or a value is not of the form it must have.
+        """
+        for key in data:
+            if key not in _FIELDS:
+                near = difflib.get_close_matches(key, _FIELDS, 1)
+                raise _bad(where, f"one of {', '.join(_FIELDS)}", key, near)
+        inputs = _texts(where, "inputs", data.get("inputs") or {})
+        kinds = _texts(where, "kinds", data.get("kinds") or {})
+        for name, kind in kinds.items():
+            if kind not in KINDS and not kind.startswith("indices:"):
+                near = difflib.get_close_matches(kind, KINDS, 1)
+                expected = f"kinds.{name} one of {', '.join(KINDS)} or indices:NAME"
+                raise _bad(where, expected, kind, near)
+            if inputs and name not in inputs:
+                near = difflib.get_close_matches(name, list(inputs), 1)
+                raise _bad(where, f"kinds of the inputs {', '.join(inputs)}", name, near)
+        returns = tuple(_returned(where, r) for r in data.get("returns") or ())
+        weights = data.get("weights") or {}
+        output, over = _weights(where, weights, returns)
+        return cls(
+            inputs=inputs,
+            init=dict(data.get("init") or {}),
+            kinds=kinds,
+            values=dict(data.get("values") or {}),
+            returns=returns,
+            weights=output,
+            sums_over=over,
+            score=_one_of(where, "score", data.get("score"), _SCORES),
+            scale=None if data.get("scale") is None else str(data["scale"]),
+            activation=str(data.get("activation") or "tanh"),
+            causal=_causal(where, data.get("causal")),
+            window=_window(where, data.get("window")),
+            positions=data.get("positions") or False,
+            convention=_one_of(
+                where, "convention", data.get("convention"), ("bahdanau", "luong")
+            ),
+            mode=_one_of(where, "mode", data.get("mode"), ("eval", "train")) or "eval",
+            dtype=_one_of(
+                where,
+                "dtype",
+                data.get("dtype"),
+                ("float16", "bfloat16", "float32", "float64"),
+            )
+            or "float32",
+            sizes={str(k): int(v) for k, v in (data.get("sizes") or {}).items()},
+            layer=data.get("layer"),
+            padding=_one_of(where, "padding", data.get("padding"), ("left", "right"))
+            or "right",
+            all_masked=_one_of(where, "all_masked", data.get("all_masked"), ("zeros", "any")),
+            target=str(data.get("target") or ""),
+        )
+
+    def with_(self, **changes: Any) -> "Contract":
+        """Return a copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def axes(self, name: str) -> tuple[str, ...]:
+        """Axis tokens of an input, for instance ``("batch", "T_enc", "d_h")``."""
+        return tuple(self.inputs[name].split())
+
+    def out_axes(self, name: str) -> tuple[str, ...]:
+        """Axis tokens of a result."""
+        return next(tuple(r.axes.split()) for r in self.returns if r.name == name)
+
+    @property
+    def out_names(self) -> tuple[str, ...]:
+        """Names of the results in order."""
+        return tuple(r.name for r in self.returns)
+
+    @property
+    def every_axis(self) -> tuple[str, ...]:
+        """Every named axis of inputs, results and constructor, each once."""
+        texts = [*self.inputs.values(), *(r.axes for r in self.returns)]
+        given = list(self.init.values())
+        given += [w for v in given if isinstance(v, Mapping) for w in v.values()]
+        texts += [v for v in given if isinstance(v, str)]
+        return tuple(dict.fromkeys(name for text in texts for name in names_in(text)))
+
+    @property
+    def key_axis(self) -> str | None:
+        """Token of the axis that queries choose from: ``T_enc``, ``T``, ``T_mem+T_dec``."""
+        if self.weights is not None and self.sums_over:
+            tokens = self.out_axes(self.weights)
+            return tokens[self.sums_over[-1]]
+        tokens = tuple(t for axes in self.inputs.values() for t in axes.split())
+        for wanted in ("T_enc", "T_mem+T_dec", "T_mem+T", "T"):
+            if wanted in tokens:
+                return wanted
+        if "height" in tokens and "width" in tokens:
+            return "height*width"
+        return None
+
+    @property
+    def query_axis(self) -> str | None:
+        """Token of the axis of queries, ``None`` where there is a single query."""
+        tokens = {t for axes in self.inputs.values() for t in axes.split()}
+        tokens |= {t for r in self.returns for t in r.axes.split()}
+        for wanted in ("T_dec", "T"):
+            if wanted in tokens:
+                return wanted
+        if {"height", "width"} <= tokens:
+            return "height*width"
+        return None
+
+    @property
+    def is_self_attention(self) -> bool:
+        """Whether queries and keys lie on one axis."""
+        return self.key_axis is not None and self.key_axis == self.query_axis
+
+
+def read_contract(path: str | Path) -> Contract:
+    """Read a contract file, JSON or TOML by its suffix.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, cannot be parsed, or states something unknown.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            explain(
+                "check: the contract cannot be read",
+                expected="a JSON or TOML file",
+                got=f"{path}: {error}",
+            )
+        ) from None
+    try:
+        data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (ValueError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            explain(
+                "check: the contract cannot be parsed",
+                expected=f"{'TOML' if path.suffix == '.toml' else 'JSON'} in {path}",
+                got=str(error),
+            )
+        ) from None
+    if not isinstance(data, dict):
+        raise _bad(str(path), "a table of statements", type(data).__name__, ())
+    return Contract.from_mapping(data, str(path))
+
+
+def _bad(where: str, expected: str, got: Any, near: Any) -> InputError:
+    return InputError(
+        explain(
+            f"check: {where} states something unknown",
+            expected=expected,
+            got=repr(got),
+            help=f"did you mean {near[0]!r}?" if near else None,
+        )
+    )
+
+
+def _texts(where: str, key: str, data: Any) -> dict[str, str]:
+    if not isinstance(data, Mapping) or not all(isinstance(v, str) for v in data.values()):
+        raise _bad(where, f"{key}: a table of texts", json.dumps(data)[:60], ())
+    return {str(k): v for k, v in data.items()}
+
+
+def _one_of(where: str, key: str, value: Any, allowed: tuple[str, ...]) -> str | None:
+    if value is None or value is False:
+        return None
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, 1)
+        raise _bad(where, f"{key} one of {', '.join(allowed)}", value, near)
+    return str(value)
+
+
+def _causal(where: str, value: Any) -> str | None:
+    if value is True:
+        return "top_left"
+    return _one_of(where, "causal", value, ("top_left", "bottom_right"))
+
+
+def _window(where: str, value: Any) -> int | None:
+    if value is None or value is False:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _bad(where, "window: a count of keys of at least 1", value, ())
+    return value
+
+
+def _returned(where: str, data: Any) -> Returned:
+    if not isinstance(data, Mapping) or not isinstance(data.get("axes"), str):
+        raise _bad(where, 'returns: tables {"name": ..., "axes": ...}', str(data)[:60], ())
+    return Returned(str(data.get("name", "")), data["axes"], str(data.get("role") or ""))
+
+
+def _weights(
+    where: str, data: Mapping[str, Any], returns: tuple[Returned, ...]
+) -> tuple[str | None, tuple[int, ...]]:
+    if not data:
+        return None, ()
+    output = data.get("output")
+    names = [r.name for r in returns]
+    if output not in names:
+        near = difflib.get_close_matches(str(output), names, 1)
+        raise _bad(where, f"weights.output one of the results {', '.join(names)}", output, near)
+    over = data.get("sums_to_one_over", -1)
+    over = tuple(over) if isinstance(over, list | tuple) else (over,)
+    return str(output), tuple(int(i) for i in over)

@@ -1,0 +1,1 @@
+"""What :func:`regard.watch` sees of the user's own run: operations, frames, names of sizes."""

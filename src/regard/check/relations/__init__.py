@@ -1,0 +1,1 @@
+"""Relations that every right attention layer satisfies, each with a counterexample."""

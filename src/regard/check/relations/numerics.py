@@ -1,0 +1,158 @@
+"""Finite where it must be finite: large scores, half precision, queries without keys."""
+
+from typing import Any
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.padding import _mask_of
+from regard.check.subject import Crash, Outcome
+
+__all__ = ["all_masked", "half_precision", "large_scores"]
+
+
+@relation("large-scores-finite", "scores of any size give finite weights", cost=1)
+def large_scores(bench: Bench) -> Verdict | None:
+    """Scale the inputs up until scores reach thousands."""
+    if bench.contract.dtype in ("float16", "bfloat16"):
+        return None
+    names = [n for n in bench.probe.floats() if bench.contract.kinds.get(n) is None]
+    names = [n for n in names if not layout(bench).is_learned(n)]
+    if not names:
+        return None
+    for scale in (30.0, 1000.0):
+        out = bench.run(**{n: bench.probe.args[n] * scale for n in names})
+        if isinstance(out, Crash):
+            return fails(
+                "RG602",
+                f"the code raises {out.kind} when scores are large",
+                lines=tuple(reversed(out.lines)),
+                quote=out.message,
+                measured=(Measurement("inputs scaled by", f"{scale:.0f}", "must run"),),
+                hidden="scores of order one are right; training reaches large ones late",
+            )
+        bad = _not_finite(bench, out)
+        if bad:
+            return fails(
+                "RG602",
+                f"`{bad}` becomes NaN or infinite when scores are large",
+                about=bad,
+                measured=(Measurement("inputs scaled by", f"{scale:.0f}", "must stay finite"),),
+                hidden="scores of order one are right; training reaches large ones late",
+            )
+    return holds()
+
+
+@relation("half-precision", "in half precision the result is that of float32, rounded", cost=2)
+def half_precision(bench: Bench) -> Verdict | None:
+    """Where half precision is declared, compare with a run in float32."""
+    if bench.contract.dtype not in ("float16", "bfloat16"):
+        return None
+    single = Case(
+        bench.case.loaded, bench.contract.with_(dtype="float32"), seed=bench.case.seed
+    )
+    out = single.bench(bench.sizes.which).base
+    if not isinstance(out, Outcome):
+        return None
+    slack = 0.02 if bench.contract.dtype == "float16" else 0.1
+    for name, a, b in zip(bench.out.names, bench.out.outputs, out.outputs, strict=False):
+        if a is None or b is None or a.shape != b.shape or a.dtype.kind != "f":
+            continue
+        gap = np.nan_to_num(np.abs(a - b) / (1.0 + np.abs(b)), nan=np.inf).max()
+        if gap > slack:
+            return fails(
+                "RG603" if np.isfinite(gap) else "RG601",
+                f"`{name}` in {bench.contract.dtype} is not that of float32",
+                about=name,
+                measured=(Measurement("largest difference", f"{gap:.3g}", f"<= {slack}"),),
+                hidden="float32 is right",
+            )
+    return holds()
+
+
+@relation("query-without-keys", "a query that may attend to nothing gets weights 0", cost=1)
+def all_masked(bench: Bench) -> Verdict | None:
+    """Forbid every key of one example."""
+    here = layout(bench)
+    declared = bench.contract.all_masked
+    if declared is None and not bench.contract.guessed:
+        return None  # the author says that there is no such query
+    names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
+    for name in names:
+        kind = bench.contract.kinds[name]
+        keep = here.keep(name)
+        if kind in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
+            continue
+        if keep.shape[1] > 1:
+            emptied = _row_off(here, name)
+        else:
+            fresh = keep[:, 0].copy()
+            fresh[0] = False
+            emptied = _mask_of(here, name, fresh)
+        out = bench.ok(**{name: emptied})
+        if out is None:
+            continue
+        bad = _not_finite(bench, out)
+        weights = here.alignment(out)
+        row = slice(0, 1) if keep.shape[1] > 1 else slice(None)
+        heavy = weights is not None and not bad and np.abs(weights[0][:, row]).max() > 1e-6
+        if declared == "zeros" and (bad or heavy):
+            return fails(
+                "RG205",
+                "a query with no key to attend to "
+                + ("gives NaN" if bad else "spreads its weight over padding"),
+                about=name,
+                level="error",
+                measured=_spread(weights, bad),
+                depends_on=(f"kinds.{name}",),
+                hidden="every query with at least one key is right",
+            )
+        if declared is None and (bad or heavy):
+            return fails(
+                "RG205",
+                "a query with no key to attend to "
+                + ("gives NaN" if bad else "spreads its weight over padding"),
+                about=name,
+                level="note",
+                measured=_spread(weights, bad),
+                depends_on=("all_masked", f"kinds.{name}"),
+            )
+    return holds() if names else None
+
+
+def _row_off(here: Layout, name: str) -> np.ndarray:
+    """A (query, key) mask that allows the first query of the first example nothing."""
+    value, axes = here.probe.args[name].copy(), here.inputs[name]
+    key = axes.at(*here.keys)[-len(here.keys) :]
+    query = [i for i in axes.at(*here.queries) if i not in key][:1]
+    index = tuple(
+        0 if i in (*query, *axes.at("batch")) else slice(None) for i in range(len(axes.shape))
+    )
+    kind = here.contract.kinds[name]
+    off = -1e9 if kind == "additive" else not kind.startswith("keep")
+    value.reshape(axes.shape)[index] = off
+    return np.asarray(value)
+
+
+def _spread(weights: Any, bad: str) -> tuple[Measurement, ...]:
+    if bad or weights is None:
+        return (Measurement(f"`{bad}`" if bad else "context", "NaN", "must be finite"),)
+    largest = f"{np.abs(weights[0]).max():.3f}"
+    return (Measurement("largest weight of that query", largest, "must be 0"),)
+
+
+def _not_finite(bench: Bench, out: Outcome | None) -> str:
+    if out is None:
+        return ""
+    roles = {r.name: r.role for r in bench.contract.returns}
+    for name, array in zip(out.names, out.outputs, strict=False):
+        if array is None or array.dtype.kind != "f":
+            continue
+        bad = np.isnan(array)
+        if roles.get(name) != "log_weights":
+            bad = bad | np.isinf(array)
+        if bad.any():
+            return name
+    return ""

@@ -1,0 +1,386 @@
+"""Masks: what they forbid is unread and unweighed, what they allow is read."""
+
+from typing import Any
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.receptive import cool
+from regard.check.subject import Crash
+
+__all__ = [
+    "holes",
+    "loud_padding",
+    "mask_matters",
+    "more_padding",
+    "query_masks_matter",
+    "query_rows",
+    "zero_rows",
+]
+
+
+@relation("padding-unread", "content of padding, however large, changes nothing", cost=1)
+def loud_padding(bench: Bench) -> Verdict | None:
+    """Replace the content at keys that no query may attend to by large numbers."""
+    here = layout(bench)
+    allowed = here.allowed()
+    if not here.key_masks() or not here.keys or here.joined or not here.key_parts():
+        return None
+    unread = ~np.any(allowed, axis=1)
+    if not unread.any() or "zero_padded" in bench.contract.kinds.values():
+        return None
+    scale = 3.0 if bench.contract.dtype in ("float16", "bfloat16") else 30.0
+    args = {n: _at(here, n, unread, scale) for n in here.key_parts()}
+    return _same_rows(here, bench, args, "padding-unread")
+
+
+@relation("mask-of-holes", "a key masked out anywhere is unweighed and unread", cost=1)
+def holes(bench: Bench) -> Verdict | None:
+    """Mask scattered keys instead of a tail, and change what lies there."""
+    here = layout(bench)
+    for name in here.key_masks():
+        value, kind = bench.probe.args[name], bench.contract.kinds[name]
+        if not isinstance(value, np.ndarray) or kind in ("token_ids_pad0", "zero_padded"):
+            continue
+        keep = here.keep(name)
+        if keep.shape[1] > 1 or here.joined:
+            continue
+        fresh = _scattered(here, keep[:, 0], tail=kind == "lengths")
+        verdict = _obeyed(here, bench, name, fresh)
+        if verdict is not None:
+            return verdict
+    return holds() if here.key_masks() else None
+
+
+def _scattered(here: Layout, keep: np.ndarray, tail: bool) -> np.ndarray:
+    """Another (batch, key) mask: holes at random, or another length where it counts keys."""
+    rng = np.random.default_rng(11)
+    if tail:
+        counts = rng.integers(2, here.n_keys, len(keep))
+        return np.asarray(np.arange(here.n_keys)[None] < counts[:, None])
+    fresh = rng.random(keep.shape) < 0.6
+    fresh[np.arange(len(fresh)), rng.integers(0, 2, len(fresh))] = True
+    return np.asarray(fresh)
+
+
+def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict | None:
+    """Run with that mask: None where it is obeyed."""
+    args = {name: _mask_of(here, name, fresh)}
+    out = bench.ok(**args)
+    if out is None:
+        return None
+    shape = (here.batch, here.n_queries, here.n_keys)
+    allowed = np.broadcast_to(here.pattern()[None] & fresh[:, None], shape)
+    for other in here.key_masks():
+        if other != name:
+            allowed = allowed & here.keep(other)
+    live = np.any(allowed, axis=-1)
+    weights = here.alignment(out)
+    if weights is not None and weights.shape[2] == allowed.shape[1]:
+        heavy = (np.abs(weights).max(axis=1) > _tiny(bench)) & ~allowed & live[..., None]
+        light = (np.abs(weights).min(axis=1) < 1e-9) & allowed & live[..., None]
+        if light.any() and not heavy.any():
+            out = bench.ok(**cool(here), **args)  # a weight may vanish in hot scores
+            calm = here.alignment(out) if out is not None else None
+            if calm is not None:
+                light &= np.abs(calm).min(axis=1) < 1e-9
+        if heavy.any() or light.any():
+            return _disobeyed(here, name, heavy, light)
+    out = bench.ok(**args)
+    unread = ~np.any(allowed, axis=1)
+    again = bench.ok(**{**args, **{n: _at(here, n, unread, 1.0) for n in here.key_parts()}})
+    if again is None or out is None:
+        return None
+    for result in here.contexts():
+        a, b = here.context(out, result), here.context(again, result)
+        if a is None or b is None or a.shape[1] != live.shape[1]:
+            continue
+        rows = np.broadcast_to(live, a.shape[:2])
+        rows = rows & ~unread if here.is_self else rows
+        if not near(b[rows], a[rows], _loose(bench)):
+            return _disobeyed(here, name, rows, np.zeros(1, dtype=bool))
+    return None
+
+
+@relation("mask-matters", "a mask that forbids something changes a result", cost=1)
+def mask_matters(bench: Bench) -> Verdict | None:
+    """Allow every key: something must change."""
+    here = layout(bench)
+    names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
+    names = [
+        n for n in names if bench.contract.kinds[n] not in ("zero_padded", "token_ids_pad0")
+    ]
+    for name in names:
+        keep = here.keep(name)
+        if keep.all() or keep.shape[1] > 1:
+            continue
+        out = bench.ok(**{name: _mask_of(here, name, np.ones_like(keep[:, 0]))})
+        if out is None:
+            continue
+        if all(
+            near(b, a, 1e-6)
+            for a, b in zip(bench.out.outputs, out.outputs, strict=False)
+            if a is not None and b is not None and a.dtype.kind == "f"
+        ):
+            return fails(
+                "RG207",
+                f"`{name}` changes no result",
+                about=name,
+                measured=(
+                    Measurement("change when every key is allowed", "0", "must not be 0"),
+                ),
+                depends_on=(f"kinds.{name}",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds() if names else None
+
+
+@relation("query-mask-matters", "a mask over the queries changes a result", cost=1)
+def query_masks_matter(bench: Bench) -> Verdict | None:
+    """Change masks that lie over the queries alone."""
+    here = layout(bench)
+    asked = False
+    for name, mask in bench.probe.masks.items():
+        if name in here.key_masks() or not isinstance(bench.probe.args[name], np.ndarray):
+            continue
+        if bench.contract.kinds[name] in ("lengths", "zero_padded", "additive"):
+            continue
+        asked = True
+        value = bench.probe.args[name]
+        other = ~value if value.dtype == bool else (1 - value).astype(value.dtype)
+        out = bench.ok(**{name: other})
+        if out is None:
+            continue
+        if all(
+            near(b, a, 1e-6)
+            for a, b in zip(bench.out.outputs, out.outputs, strict=False)
+            if a is not None and b is not None and a.dtype.kind == "f"
+        ):
+            return fails(
+                "RG207",
+                f"`{name}` changes no result",
+                about=name,
+                measured=(Measurement("change when the mask is turned", "0", "must not be 0"),),
+                depends_on=(f"kinds.{name}",),
+                hidden=f"every shape is right; {mask.axis} is masked nowhere",
+            )
+    return holds() if asked else None
+
+
+@relation("query-mask-rows", "a masked query's row is 0, the others stay", strict=True, cost=1)
+def query_rows(bench: Bench) -> Verdict | None:
+    """Allow every query: rows that were allowed stay, the others were 0 or stay too."""
+    here = layout(bench)
+    asked = False
+    for name, mask in bench.probe.masks.items():
+        value, kind = bench.probe.args[name], bench.contract.kinds[name]
+        if name in here.key_masks() or not isinstance(value, np.ndarray) or here.is_self:
+            continue
+        if mask.axis not in here.queries or not kind.startswith(("keep", "drop")):
+            continue
+        full = np.ones_like(value) if kind.startswith("keep") else np.zeros_like(value)
+        out = bench.ok(**{name: full})
+        if out is None:
+            continue
+        for result in here.contexts():
+            a, b = here.context(bench.out, result), here.context(out, result)
+            if a is None or b is None or a.shape[1] != mask.real.shape[-1]:
+                continue
+            asked = True
+            real = np.broadcast_to(mask.real, a.shape[:2])
+            stay = near(a[real], b[real], _loose(bench))
+            gone = near(a[~real], np.zeros_like(a[~real])) or near(a[~real], b[~real])
+            if not stay or not gone:
+                return fails("RG208", f"`{name}` does more than leave its rows out", about=name)
+    return holds() if asked else None
+
+
+@relation("more-padding", "two more padded keys change nothing", everywhere=False, cost=2)
+def more_padding(bench: Bench) -> Verdict | None:
+    """Append masked keys and run again."""
+    here = layout(bench)
+    c = bench.contract
+    if not here.key_masks() or len(here.keys) != 1 or here.joined or here.is_self:
+        return None
+    axis = here.keys[0]
+    if axis in c.sizes or "+" in axis or c.padding == "left":
+        return None
+    n = bench.sizes[axis]
+    wide = bench.case.bench(bench.sizes.which, **{axis: n + 2})
+    args: dict[str, Any] = {}
+    for name, value in bench.probe.args.items():
+        at = here.inputs[name].at(axis)
+        longer = wide.probe.args[name]
+        if not at or not isinstance(value, np.ndarray):
+            args[name] = value
+            continue
+        axes = layout(wide).inputs[name]
+        opened = longer.reshape(axes.shape).copy()
+        index = tuple(slice(0, n) if i in at else slice(None) for i in range(opened.ndim))
+        opened[index] = value.reshape(here.inputs[name].shape)
+        tail = tuple(slice(n, None) if i in at else slice(None) for i in range(opened.ndim))
+        kind = c.kinds.get(name, "")
+        if name in here.key_masks():
+            fill = {"drop": True, "drop_int": 1, "drop_float01": 1.0, "additive": -1e9}
+            opened[tail] = fill.get(kind, 0)
+        elif kind == "weights":
+            opened[tail] = 0.0
+        args[name] = opened.reshape(longer.shape)
+    out = wide.instance.call(args)
+    if isinstance(out, Crash):
+        return None
+    there = layout(wide)
+    for name in here.contexts():
+        a, b = here.context(bench.out, name), there.context(out, name)
+        if a is None or b is None or a.shape != b.shape:
+            continue
+        if not near(b, a, _loose(bench)):
+            return fails(
+                "RG202",
+                f"`{name}` changes when more padding is added",
+                about=here.key_masks()[0],
+                measured=(Measurement("change", f"{np.abs(a - b).max():.3g}", "must be 0"),),
+                depends_on=tuple(f"kinds.{n}" for n in here.key_masks()),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds()
+
+
+@relation("zero-rows-alone", "a row is padding only where every feature is 0", cost=1)
+def zero_rows(bench: Bench) -> Verdict | None:
+    """Make a real row sum to zero, negative, or zero in single features: it stays real."""
+    here = layout(bench)
+    for name, kind in bench.contract.kinds.items():
+        if kind != "zero_padded" or not here.keys:
+            continue
+        axes = here.inputs[name]
+        at = axes.at(*here.keys)
+        if len(at) != 1 or at[0] != len(axes.shape) - 2:
+            continue
+        d = axes.shape[-1]
+        whole = np.round(np.clip(bench.probe.noise(name, (d,), 21), -2, 2) * 8) / 8
+        whole[whole == 0] = 0.5
+        balanced = whole.copy()
+        balanced[-1] -= balanced.sum()  # eighths: the sum is 0 in any order and precision
+        rows = {
+            "whose features sum to 0": balanced,
+            "of negative features": -np.abs(whole),
+            "whose first feature is 0": np.r_[0.0, whole[1:]],
+            "whose last feature is 0": np.r_[whole[:-1], 0.0],
+        }
+        for what, row in rows.items():
+            plain, louder = (bench.probe.args[name].copy() for _ in range(2))
+            plain.reshape(axes.shape)[..., 0, :] = row
+            louder.reshape(axes.shape)[..., 0, :] = row * 2.0
+            out, other = bench.ok(**{name: plain}), bench.ok(**{name: louder})
+            if out is None or other is None:
+                continue
+            for result in here.contexts():
+                a, b = here.context(out, result), here.context(other, result)
+                if a is None or b is None or (np.abs(a - b).max(axis=(1, 2)) > 1e-6).all():
+                    continue
+                return fails(
+                    "RG202",
+                    f"a real row of `{name}` {what} is taken for padding",
+                    about=name,
+                    measured=(
+                        Measurement("change when that row doubles", "0", "must not be 0"),
+                    ),
+                    depends_on=(f"kinds.{name}",),
+                    hidden="rows drawn at random never sum to 0; real features do",
+                )
+    return holds() if "zero_padded" in bench.contract.kinds.values() else None
+
+
+def _at(here: Layout, name: str, where: np.ndarray, scale: float) -> Any:
+    """An argument with other content at the keys where ``where`` (batch, key) is true."""
+    noised = here.noised(name, 7, scale)
+    value, axes = here.probe.args[name], here.inputs[name]
+    if isinstance(value, tuple):
+        return value
+    key, batch = axes.at(*here.keys), axes.at("batch")
+    order = (*batch, *key)
+    picked = where if batch else where[:1]
+    mask = picked.reshape([axes.shape[i] for i in order])
+    rest = [i for i in range(len(axes.shape)) if i not in order]
+    mask = mask.reshape(*mask.shape, *([1] * len(rest)))
+    mask = mask.transpose(*np.argsort([*order, *rest]))
+    if not batch and here.has_batch and not (where == where[:1]).all():
+        return value
+    return np.where(mask, noised.reshape(axes.shape), value.reshape(axes.shape)).reshape(
+        value.shape
+    )
+
+
+def _mask_of(here: Layout, name: str, keep: np.ndarray) -> np.ndarray:
+    """A mask argument of the same kind and shape that allows ``keep`` (batch, key)."""
+    kind, value, axes = here.contract.kinds[name], here.probe.args[name], here.inputs[name]
+    if kind == "lengths":
+        return np.asarray(np.sum(keep, axis=-1).astype(value.dtype))
+    key, batch = axes.at(*here.keys), axes.at("batch")
+    shape = [axes.shape[i] if i in key or i in batch else 1 for i in range(len(axes.shape))]
+    order = np.argsort([*batch, *key])
+    small = keep.reshape([axes.shape[i] for i in (*batch, *key)]).transpose(*order)
+    full = np.broadcast_to(small.reshape(shape), axes.shape).reshape(value.shape)
+    if kind == "additive":
+        return np.where(full, 0.0, -1e9)
+    turned = np.asarray(full if kind.startswith("keep") else ~full)
+    return np.asarray(turned.astype(value.dtype))
+
+
+def _same_rows(here: Layout, bench: Bench, args: dict[str, Any], _: str) -> Verdict | None:
+    out = bench.ok(**args)
+    if out is None:
+        return None
+    allowed = here.allowed()
+    live = allowed.any(-1)
+    if here.is_self:
+        live = live & allowed.any(axis=1)  # a padded position's own row is its own
+    for name in here.contexts():
+        a, b = here.context(bench.out, name), here.context(out, name)
+        if a is None or b is None or a.shape[1] != live.shape[1]:
+            continue
+        if not near(b[live], a[live], _loose(bench)):
+            gap = float(np.nan_to_num(np.abs(a - b), nan=np.inf)[live].max())
+            return fails(
+                "RG202",
+                f"`{name}` changes with the content of padding",
+                about=here.key_masks()[0],
+                measured=(Measurement("change", f"{gap:.3g}", "must be 0"),),
+                depends_on=tuple(f"kinds.{n}" for n in here.key_masks()),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds()
+
+
+def _disobeyed(here: Layout, name: str, heavy: np.ndarray, light: np.ndarray) -> Verdict:
+    inverted = heavy.any() and light.any()
+    code = "RG201" if inverted else "RG202" if heavy.any() else "RG201"
+    text = (
+        f"`{name}` works the wrong way round: keys it forbids are read, keys it allows are not"
+        if inverted
+        else f"a key that `{name}` forbids is read"
+        if heavy.any()
+        else f"a key that `{name}` allows is not read"
+    )
+    return fails(
+        code,
+        text,
+        about=name,
+        measured=(
+            Measurement("forbidden keys that are read", str(int(heavy.sum())), "must be 0"),
+            Measurement("allowed keys that are not read", str(int(light.sum())), "must be 0"),
+        ),
+        depends_on=(f"kinds.{name}",),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+def _tiny(bench: Bench) -> float:
+    return 1e-3 if bench.contract.dtype in ("float16", "bfloat16") else 1e-5
+
+
+def _loose(bench: Bench) -> float:
+    return 2e-2 if bench.contract.dtype in ("float16", "bfloat16") else 2e-4

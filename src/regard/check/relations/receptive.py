@@ -1,0 +1,198 @@
+"""Which key moves which query's row, against the declared pattern and masks."""
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.many import answers
+
+__all__ = ["cool", "influences", "receptive_field", "weight_pattern"]
+
+_COOL = 0.2
+
+
+@relation("receptive-field", "key j moves row t exactly where t may attend to j", cost=6)
+def receptive_field(bench: Bench) -> Verdict | None:
+    """Change one key position after the other and see which rows move."""
+    here = layout(bench)
+    if not here.keys or not here.key_parts():
+        return None
+    name = next(iter(here.contexts()), None)
+    if name is None:
+        return None
+    found = influences(bench, name)
+    if found is None:
+        return None
+    moved, still = found
+    return _against(here, moved, still, name, "moves")
+
+
+@relation("weights-follow-pattern", "weights[t, j] > 0 exactly where t may attend to j", cost=0)
+def weight_pattern(bench: Bench) -> Verdict | None:
+    """Compare where the returned weights are zero with the pattern and masks."""
+    here = layout(bench)
+    weights = here.alignment(bench.out)
+    if weights is None or not here.keys or weights.shape[2] != here.n_queries:
+        return None
+    tiny = 1e-3 if bench.contract.dtype in ("float16", "bfloat16") else 1e-5
+    seen = (np.abs(weights) > tiny).any(axis=1)
+    unseen = (np.abs(weights) < 1e-9).any(axis=1)
+    if (unseen & here.allowed()).any() and cool(here):
+        out = bench.ok(**cool(here))  # a weight may vanish beside another in hot scores
+        calm = here.alignment(out) if out is not None else None
+        if calm is not None:
+            unseen &= (np.abs(calm) < 1e-9).any(axis=1)
+    return _against(here, seen, unseen, bench.contract.weights or "", "weighs")
+
+
+def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which keys surely move which rows of a result, and which surely do not."""
+    here = layout(bench)
+    base = here.context(bench.out, name)
+    if base is None or base.shape[1] != here.n_queries:
+        return None
+    shape = (base.shape[0], here.n_queries, here.n_keys)
+    moved, still = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    half = bench.contract.dtype in ("float16", "bfloat16")
+    allowed = here.allowed()
+    still |= True
+    calmer = cool(here)
+    left = list(range(here.n_keys))
+    # A key of little weight is asked again, louder, and at last among cooler scores.
+    for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, 0.0)):
+        variants = [here.at_key(j, salt, scale or 1.0) for j in left]
+        before: np.ndarray | None = base
+        if not scale:
+            out = bench.ok(**calmer)
+            before = here.context(out, name) if out is not None else None
+            variants = [
+                {**calmer, **{n: v * _COOL for n, v in each.items() if n in calmer}}
+                for each in variants
+            ]
+        if before is None:
+            return None
+        for j, answer in zip(left, answers(here, variants), strict=True):
+            after = answer.get(name) if answer is not None else None
+            if after is None:
+                return None
+            gap = np.abs(after - before) / (1.0 + np.abs(before))
+            gap[np.isnan(after) & np.isnan(before)] = 0.0
+            gap = np.nan_to_num(gap, nan=1e9).max(axis=-1)
+            moved[..., j] |= gap > (2e-2 if half else 1e-4)
+            still[..., j] &= gap < (1e-6 if half else 1e-7)
+        left = [j for j in left if (still & allowed)[..., j].any()]
+        if not left:
+            break
+    return moved, still
+
+
+def cool(here: Layout) -> dict[str, np.ndarray]:
+    """The float arguments made small, so that no weight vanishes beside another."""
+    names = [n for n in here.probe.floats() if here.contract.kinds.get(n) is None]
+    return {n: here.probe.args[n] * _COOL for n in names if n in here.content}
+
+
+def _against(
+    here: Layout, moved: np.ndarray, still: np.ndarray, name: str, verb: str
+) -> Verdict:
+    allowed = here.allowed()
+    rows = _real_rows(here)
+    live = rows & allowed.any(-1)
+    asked = allowed & live[..., None]
+    if here.is_self and verb == "moves" and len(here.key_parts()) == 1:
+        # A position's own content is its query too.
+        other = ~np.eye(here.n_keys, dtype=bool)[None]
+        moved, still, asked = moved & other, still & other, asked & other
+    leak = moved & ~allowed & live[..., None]
+    miss = still & allowed & live[..., None]
+    if not leak.any() and not miss.any():
+        return holds()
+    pattern = np.broadcast_to(here.pattern(), allowed.shape)
+    by_pattern = leak & ~pattern
+    measured = (
+        Measurement("keys that may not be read but are", str(int(leak.sum())), "must be 0"),
+        Measurement("keys that may be read but are not", str(int(miss.sum())), "must be 0"),
+    )
+    kinds = tuple(f"kinds.{n}" for n in here.key_masks())
+    about = next(iter(here.key_masks()), name)
+    if leak.any() and miss.any() and not by_pattern.any() and here.key_masks():
+        forbidden = pattern & ~allowed & live[..., None]
+        if leak[forbidden].mean() > 0.7 and miss[asked].mean() > 0.7:
+            return fails(
+                "RG201",
+                f"`{name}` reads exactly the keys that `{about}` forbids",
+                about=about,
+                measured=measured,
+                depends_on=kinds,
+                hidden="every shape is right; without padding the mask does nothing visible",
+            )
+    if by_pattern.any():
+        return _pattern_leak(here, leak, miss, name, measured)
+    if leak.any():
+        return fails(
+            "RG202",
+            f"a key that `{about}` forbids {verb} `{name}`",
+            about=about,
+            measured=measured,
+            depends_on=kinds,
+            hidden="every shape is right and nothing raises",
+        )
+    code = "RG204" if here.contract.causal or here.contract.window else "RG305"
+    if here.key_masks() and (code == "RG305" or miss[asked].mean() > 0.9):
+        code = "RG201"  # whatever may be read is not: no pattern is that far off
+    return fails(
+        code,
+        f"a key that may be read does not reach `{name}`",
+        about=name,
+        measured=measured,
+        depends_on=kinds if code == "RG201" else ("causal", "window"),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+def _pattern_leak(
+    here: Layout,
+    leak: np.ndarray,
+    miss: np.ndarray,
+    name: str,
+    measured: tuple[Measurement, ...],
+) -> Verdict:
+    pattern = here.pattern()
+    if not here.contract.causal:
+        code, text = "RG204", f"`{name}` reads keys outside the declared window"
+        return fails(code, text, about=name, measured=measured, depends_on=("window",))
+    rows, total = pattern.shape
+    k, q = np.arange(total)[None], np.arange(rows)[:, None]
+    shift = total - rows if here.contract.causal == "bottom_right" else 0
+    ahead = (leak.any(axis=0) & (k > q + shift)).any()
+    if not ahead:
+        text = f"`{name}` reads a key farther back than the window of {here.contract.window}"
+        return fails("RG204", text, about=name, measured=measured, depends_on=("window",))
+    far = (leak.any(axis=0) & (k > q + shift + 1)).any()
+    code = "RG203" if far else "RG204"
+    text = (
+        f"a later position moves an earlier row of `{name}`"
+        if far
+        else f"a row of `{name}` sees one position too many: the causal diagonal is off by one"
+    )
+    return fails(
+        code,
+        text,
+        about=name,
+        measured=measured,
+        depends_on=("causal",),
+        hidden="every shape is right; the loss only looks better",
+    )
+
+
+def _real_rows(here: Layout) -> np.ndarray:
+    """Query rows that are real: (batch, query) booleans."""
+    rows = np.ones((here.batch, here.n_queries), dtype=bool)
+    for name, kind in here.contract.kinds.items():
+        mask = here.probe.masks.get(name)
+        if mask is None or kind == "additive" or not here.queries:
+            continue
+        if mask.axis in here.queries and mask.real.shape[-1] == here.n_queries:
+            rows &= np.broadcast_to(mask.real, rows.shape)
+    return rows

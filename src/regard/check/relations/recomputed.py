@@ -1,0 +1,350 @@
+"""Weights, contexts and results against the oracle's, stage by stage."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.oracle import (
+    Answer,
+    allowed_here,
+    declared_scale,
+    expected,
+    softmax,
+    unmasked,
+)
+from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.reading import VIEWS, Reading, flat, merged, readings
+
+__all__ = [
+    "contexts",
+    "given",
+    "index",
+    "merges",
+    "returned_context",
+    "returned_weights",
+    "weights",
+]
+
+_VIEWS = VIEWS | {"dropout"}
+
+
+@relation("weights-recomputed", "weights = softmax(declared score), in float64", cost=1)
+def weights(bench: Bench) -> Verdict | None:
+    """Recompute the weights of every site."""
+    asked = False
+    for plain, other in _both(bench):
+        answer = expected(bench, plain)
+        if answer is None:
+            continue
+        asked = True
+        if _same(bench, plain.weights, answer.weights):
+            continue
+        turned = expected(bench, other) if other is not None else None
+        if turned is not None and _same(bench, plain.weights, turned.weights):
+            continue  # heads of neighbouring features: legitimate, and asked of repairs below
+        return _wrong_weights(bench, plain, answer)
+    return holds() if asked else None
+
+
+@relation("given-scores", "weights = softmax(the scores that are given)", cost=1)
+def given(bench: Bench) -> Verdict | None:
+    """Where the scores are an argument, recompute the returned weights from them."""
+    here = layout(bench)
+    name = bench.contract.weights
+    returned = here.alignment(bench.out)
+    if bench.contract.score != "none" or name is None or returned is None:
+        return None
+    same = [n for n in here.content if bench.contract.axes(n) == bench.contract.out_axes(name)]
+    if len(same) != 1 or len(here.content) != 1:
+        return None
+    raw = bench.probe.args[same[0]]
+    scores = here.alignment(replace(bench.out, outputs=(raw,), names=(name,)))
+    if scores is None:
+        return None
+    wanted = softmax(scores, here.allowed()[:, None])
+    if _same(bench, returned, wanted):
+        return holds()
+    gap = float(np.nan_to_num(np.abs(returned - wanted), nan=np.inf).max())
+    return fails(
+        "RG303",
+        f"`{name}` is not the softmax of `{same[0]}` over the keys that may be attended to",
+        about=name,
+        measured=(Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),),
+        depends_on=("score", "causal", "window", *_kinds(here)),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+@relation("context-recomputed", "context = sum over the keys of weights * value", cost=1)
+def contexts(bench: Bench) -> Verdict | None:
+    """Recompute the context of every site from the weights that the code used."""
+    asked = False
+    for plain, other in _both(bench):
+        found = _own_context(plain)
+        if found is None:
+            continue
+        asked = True
+        if _same(bench, *found):
+            continue
+        turned = _own_context(other) if other is not None else None
+        if turned is not None and _same(bench, *turned):
+            continue
+        line = plain.site.context.line
+        gap = float(np.abs(found[0] - found[1]).max())
+        return fails(
+            "RG401" if plain.heads > 1 else "RG304",
+            "the context is not the sum over the keys of weights times values",
+            about=plain.site.context.name,
+            lines=(line,),
+            measured=(
+                Measurement("context against weights @ value", f"{gap:.3g}", "must be 0"),
+            ),
+            hidden="every shape is right and nothing raises",
+        )
+    return holds() if asked else None
+
+
+@relation("heads-merged", "heads are merged as they were split", cost=1)
+def merges(bench: Bench) -> Verdict | None:
+    """Follow the context through views and compare with the merged heads."""
+    here = layout(bench)
+    asked = False
+    for plain, other in _both(bench):
+        verdict = _merge(here, plain)
+        if verdict is None:
+            continue
+        asked = True
+        if verdict.state == "fails" and other is not None:
+            again = _merge(here, other)
+            if again is not None and again.state == "holds":
+                continue
+        if verdict.state == "fails":
+            return verdict
+    return holds() if asked else None
+
+
+@relation(
+    "heads-in-order",
+    "head h reads and writes features h*d_head to (h+1)*d_head",
+    strict=True,
+    cost=1,
+)
+def heads_in_order(bench: Bench) -> Verdict | None:
+    """As above, without the other order."""
+    here = layout(bench)
+    asked = False
+    for plain in readings(bench):
+        if plain.heads == 1:
+            continue
+        asked = True
+        answer, own = expected(bench, plain), _own_context(plain)
+        merge = _merge(here, plain)
+        if (
+            (answer is not None and not _same(bench, plain.weights, answer.weights))
+            or (own is not None and not _same(bench, *own))
+            or (merge is not None and merge.state == "fails")
+        ):
+            return fails("RG402", "heads are read or written in another order than by blocks")
+    return holds() if asked else None
+
+
+@relation(
+    "returned-weights-used", "the returned weights are those that made the context", cost=1
+)
+def returned_weights(bench: Bench) -> Verdict | None:
+    """Compare the returned weights with those of the recording."""
+    here = layout(bench)
+    returned = here.alignment(bench.out)
+    if returned is None:
+        return None
+    used = _stacked(here, readings(bench))
+    if used is None:
+        return None
+    options = [used, *([used.mean(1, keepdims=True)] if used.shape[1] > 1 else [])]
+    if any(_same(bench, returned, o) for o in options):
+        return holds()
+    gap = float(np.abs(returned - used).max()) if returned.shape == used.shape else float("nan")
+    name = bench.contract.weights or ""
+    return fails(
+        "RG304",
+        f"`{name}` is not what the values were weighed with",
+        about=name,
+        measured=(
+            Measurement(f"{name} against the weights in use", f"{gap:.3g}", "must be 0"),
+        ),
+        hidden="every shape is right; the picture shows other weights than the model has",
+    )
+
+
+@relation("returned-index", "a returned index is that of the largest weight", cost=1)
+def index(bench: Bench) -> Verdict | None:
+    """Compare results of the role index with the argmax over the keys."""
+    here = layout(bench)
+    names = [r.name for r in bench.contract.returns if r.role == "index"]
+    weights = here.alignment(bench.out) if names else None
+    if weights is None and names:
+        weights = _stacked(here, readings(bench))
+    if weights is None:
+        return None
+    best = np.sort(weights.mean(1).argmax(-1), axis=None)
+    for name in names:
+        array = bench.out.get(name)
+        if array is None or array.size != best.size:
+            continue
+        if not np.array_equal(np.sort(array, axis=None), best):
+            return fails(
+                "RG304",
+                f"`{name}` is not the key of the largest weight",
+                about=name,
+                depends_on=("returns",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds()
+
+
+@relation("returned-context", "a returned context is the recomputed one", strict=True, cost=1)
+def returned_context(bench: Bench) -> Verdict | None:
+    """Where a result is the context itself, compare it."""
+    here = layout(bench)
+    for reading in readings(bench):
+        answer = expected(bench, reading)
+        if answer is None or answer.context is None:
+            continue
+        chain = _view_chain(reading.site.context)
+        for name, node in zip(bench.out.names, bench.trace.outputs, strict=False):
+            if node is None or all(node.index != n.index for n in chain):
+                continue
+            result = here.context(bench.out, name)
+            if result is None or result.shape[:2] != answer.context.shape[0::2]:
+                continue
+            if not _same(bench, result, merged(answer.context)):
+                return fails("RG304", f"`{name}` is not the recomputed context", about=name)
+            return holds()
+    return None
+
+
+def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
+    plain = readings(bench)
+    if all(r.heads == 1 for r in plain):
+        return [(r, None) for r in plain]
+    other = readings(bench, interleaved=True)
+    return [(r, next((o for o in other if o.site is r.site), None)) for r in plain]
+
+
+def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """The code's context and the sum of its values under its own weights."""
+    if reading is None or reading.value is None or reading.context is None:
+        return None
+    value, w = reading.value, reading.weights
+    if value.shape[2] != w.shape[-1] or value.shape[1] not in (1, w.shape[1]):
+        return None
+    found = w @ value
+    if found.shape != reading.context.shape:
+        return None
+    return reading.context, found
+
+
+def _merge(here: Layout, reading: Reading) -> Verdict | None:
+    """Whether the last view of the context holds the heads side by side."""
+    if reading.heads == 1 or reading.context is None:
+        return None
+    chain = _view_chain(reading.site.context)
+    last = next((n for n in reversed(chain) if n is not reading.site.context), None)
+    own = _own_context(reading)
+    if last is None or own is None:
+        return None
+    b, h, n, d = own[1].shape
+    widths = {int(s) for s in last.shape}
+    if h * d not in widths:
+        return None
+    whole = flat(here, last, here.queries)
+    if whole is None or whole.shape != (b, n, h * d):
+        return None
+    if _same(here.bench, whole, merged(own[1], reading.interleaved)):
+        return holds()
+    return fails(
+        "RG402",
+        "heads are merged in another order than they were split",
+        about=last.name,
+        lines=tuple(dict.fromkeys(m.line for m in reversed(chain) if m.line)),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+def _view_chain(node: Any) -> list[Any]:
+    """A node and its views, as long as there is one use."""
+    chain = [node]
+    for _ in range(12):
+        uses = [u for u in chain[-1].uses if u.op in _VIEWS and u.inputs[0] is chain[-1]]
+        if len(uses) != 1:
+            break
+        chain.append(uses[0])
+    return chain
+
+
+def _stacked(here: Layout, found: list[Reading]) -> np.ndarray | None:
+    """Weights of all sites in one array: as they are, or one site a decoder step."""
+    fitting = [r for r in found if r.weights.shape[-1] == here.n_keys]
+    if not fitting:
+        return None
+    if len(fitting) == 1:
+        return fitting[0].weights
+    if len(fitting) == here.n_queries and all(r.weights.shape[2] == 1 for r in fitting):
+        return np.concatenate([r.weights for r in fitting], axis=2)
+    return None
+
+
+def _wrong_weights(bench: Bench, reading: Reading, answer: Answer) -> Verdict:
+    here = layout(bench)
+    gap = float(np.nan_to_num(np.abs(reading.weights - answer.weights), nan=np.inf).max())
+    code, text, is_practice = _stage(bench, here, reading)
+    return fails(
+        code,
+        text,
+        level="warning" if is_practice else "error",
+        about=reading.site.weights.name,
+        lines=tuple(dict.fromkeys((reading.site.span.line, reading.site.scores.line))),
+        measured=(Measurement("weights against the recomputed", f"{gap:.3g}", "must be 0"),),
+        depends_on=("score", "scale", "causal", "window", "positions", *_kinds(here)),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+def _stage(  # noqa: PLR0911 - one line a stage
+    bench: Bench, here: Layout, reading: Reading
+) -> tuple[str, str, bool]:
+    """The first stage that differs: the rule, what is wrong, and whether it is practice."""
+    allowed, own = allowed_here(here, reading), unmasked(here, reading)
+    everywhere = np.ones(reading.weights.shape, dtype=bool)
+    if allowed is None or own is None:
+        return "RG204", "a key that may be read is masked", False
+    if not _same(bench, softmax(own, allowed[:, None]), reading.weights):
+        raw = np.broadcast_to(reading.scores, reading.weights.shape)
+        if np.isnan(raw).any() or not _same(bench, softmax(raw, everywhere), reading.weights):
+            return "RG303", "the weights are no softmax of the scores over the keys", False
+        code = "RG203" if here.contract.causal else "RG202"
+        return code, "keys that may not be read have weight", False
+    slope, wanted = reading.site.slope, None
+    if reading.key is not None:
+        wanted = declared_scale(bench, reading.key.shape[-1])
+    if slope is not None and wanted is not None and abs(slope / wanted - 1.0) > 0.02:
+        return "RG504", "the scores have another scale than the declared one", True
+    if bench.contract.positions == "alibi":
+        return "RG504", "the position bias is not slope times distance", False
+    if reading.heads > 1:
+        return "RG401", "heads are split across positions or shared in another order", False
+    return "RG504", "the weights are not those of the declared score", False
+
+
+def _kinds(here: Layout) -> tuple[str, ...]:
+    return tuple(f"kinds.{n}" for n in here.key_masks())
+
+
+def _same(bench: Bench, a: np.ndarray, b: np.ndarray) -> bool:
+    half = bench.contract.dtype in ("float16", "bfloat16")
+    if a.shape != b.shape:
+        return False
+    return near(a, b, 2e-2 if half else 1e-4)

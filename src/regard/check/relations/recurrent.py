@@ -1,0 +1,181 @@
+"""Decoders step by step: which state scores the source, and that the state is carried on."""
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.relations.many import answers
+from regard.check.subject import Crash
+
+__all__ = ["state_carried", "step_convention"]
+
+
+@relation("state-carried", "word t moves every later step", cost=2)
+def state_carried(bench: Bench) -> Verdict | None:
+    """Change single words of a recurrent decoder and watch the later steps."""
+    here = layout(bench)
+    found = _moves(bench, here)
+    if found is None:
+        return None
+    name, moved = found
+    n = moved.shape[0]
+    later = np.triu(np.ones((n, n), dtype=bool), 1)
+    if not moved[later].all():
+        missing = int((~moved & later).sum())
+        return fails(
+            "RG803",
+            f"a word moves `{name}` of its own step only: the state is not carried to the next",
+            about=name,
+            measured=(Measurement("later steps that do not move", str(missing), "must be 0"),),
+            depends_on=("positions",),
+            hidden="every shape is right; the decoder has no memory",
+        )
+    if moved[np.tril(np.ones((n, n), dtype=bool), -1)].any():
+        return fails(
+            "RG203",
+            f"a later word moves an earlier step of `{name}`",
+            about=name,
+            depends_on=("positions",),
+        )
+    if not np.diagonal(moved).any():
+        return fails(
+            "RG503",
+            f"a word does not move `{name}` of its own step",
+            level="error",
+            about=name,
+            depends_on=("positions",),
+            hidden="every shape is right; every result is one step late",
+        )
+    for state in here.query_parts():
+        axes = here.inputs[state]
+        if axes.at(*here.queries):
+            continue
+        out = bench.ok(**{state: here.noised(state)})
+        weights = here.alignment(out) if out is not None else None
+        before = here.alignment(bench.out)
+        if weights is None or before is None:
+            continue
+        # A cell's memory reaches the weights a step later than its state does.
+        gap = np.abs(weights - before).max(axis=(1, 3)).max(axis=0)[1:]
+        if gap.size and gap.min() < 1e-7:
+            return fails(
+                "RG803",
+                f"the initial state `{state}` does not reach step {int(gap.argmin()) + 1}",
+                about=state,
+                depends_on=("positions",),
+                hidden="every shape is right; the decoder has no memory",
+            )
+    return holds()
+
+
+@relation("step-convention", "step t scores with the declared state, s_{t-1} or s_t", cost=2)
+def step_convention(bench: Bench) -> Verdict | None:
+    """Find the first step whose weights a word moves: its own (s_t) or the next (s_{t-1})."""
+    here = layout(bench)
+    convention = bench.contract.convention
+    if convention is None:
+        return None
+    found = _weight_moves(bench, here)
+    own = _word_moves(bench, here) if found is None else np.diagonal(found)
+    if own is None:
+        return None
+    uses_new = bool(own.all())
+    if not uses_new and own.any():
+        return None
+    if uses_new == (convention == "luong"):
+        return holds()
+    is_new = "the state after the step, s_t" if uses_new else "the state before it, s_{t-1}"
+    wanted = "s_t" if convention == "luong" else "s_{t-1}"
+    return fails(
+        "RG503",
+        f"step t scores the source with {is_new}; {convention} declares {wanted}",
+        about=bench.contract.weights or "",
+        measured=(
+            Measurement(
+                "word t first moves the weights of step",
+                "t" if uses_new else "t+1",
+                "must be t" if convention == "luong" else "must be t+1",
+            ),
+        ),
+        depends_on=("convention",),
+        hidden="both train; only the papers differ",
+    )
+
+
+def _word_moves(bench: Bench, here: Layout) -> np.ndarray | None:
+    """Whether the word of a single step moves the weights: [True] if it does."""
+    words = [n for n in here.query_parts() if _is_word(here, n)]
+    before = here.alignment(bench.out)
+    if len(words) != 1 or here.queries or before is None or len(here.query_parts()) < 2:
+        return None
+    out = bench.ok(**{words[0]: here.noised(words[0])})
+    after = here.alignment(out) if out is not None else None
+    return None if after is None else np.asarray([np.abs(after - before).max() > 1e-6])
+
+
+def _is_word(here: Layout, name: str) -> bool:
+    is_ids = here.contract.kinds.get(name, "").startswith(("token_ids", "indices"))
+    return is_ids or "d_emb" in here.inputs[name].names
+
+
+def _words(here: Layout) -> str | None:
+    """The argument that is read one step after the other."""
+    if here.is_self or here.queries != ("T_dec",) or here.contract.positions != "recurrent":
+        return None
+    return next((n for n in here.query_parts() if here.inputs[n].at("T_dec")), None)
+
+
+def _moves(bench: Bench, here: Layout) -> tuple[str, np.ndarray] | None:
+    words, name = _words(here), next(iter(here.contexts()), None)
+    if words is None or name is None:
+        return None
+    base = here.context(bench.out, name)
+    if base is None or base.shape[1] != here.n_queries:
+        return None
+    moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
+    variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
+    for t, answer in enumerate(answers(here, variants)):
+        after = answer.get(name) if answer is not None else None
+        if after is None:
+            return None
+        moved[t] = (np.abs(after - base).max(axis=-1) > 1e-6).all(axis=0)
+    return name, moved
+
+
+def _weight_moves(bench: Bench, here: Layout) -> np.ndarray | None:
+    words = _words(here)
+    if words is None:
+        return None
+    base = here.alignment(bench.out)
+    if base is None:
+        return _traced_moves(bench, here, words)
+    if base.shape[2] != here.n_queries:
+        return None
+    moved = np.zeros((here.n_queries, here.n_queries), dtype=bool)
+    variants = [{words: here.noised(words, T_dec=t)} for t in range(here.n_queries)]
+    for t, answer in enumerate(answers(here, variants)):
+        after = answer.get(bench.contract.weights or "") if answer is not None else None
+        if after is None:
+            return None
+        moved[t] = np.abs(after - base).max(axis=(0, 1, 3)) > 1e-6
+    return moved
+
+
+def _traced_moves(bench: Bench, here: Layout, words: str) -> np.ndarray | None:
+    """As above from recordings, where no weights are returned: one site a step."""
+    from regard.check.trace import record  # noqa: PLC0415 - heavy
+
+    plain = bench.trace
+    n = here.n_queries
+    if isinstance(plain, Crash) or plain is None or len(plain.sites) != n:
+        return None
+    moved = np.zeros((n, n), dtype=bool)
+    for t in range(n):
+        args = {**bench.probe.args, words: here.noised(words, T_dec=t)}
+        other = record(bench.instance, bench.probe, bench.sizes, args=args)
+        if isinstance(other, Crash) or len(other.sites) != n:
+            return None
+        for s, (a, b) in enumerate(zip(plain.sites, other.sites, strict=True)):
+            moved[t, s] = np.abs(a.weights.value - b.weights.value).max() > 1e-6
+    return moved

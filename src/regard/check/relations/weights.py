@@ -1,0 +1,166 @@
+"""Attention weights are a distribution over the keys, one for every query."""
+
+import numpy as np
+
+from regard.check.finding import Measurement
+from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.layout import Layout, layout
+from regard.check.subject import Outcome
+
+__all__ = ["positive", "repeated_keys", "sum_to_one"]
+
+
+@relation("weights-sum-to-one", "sum over the keys of weights[query, :] = 1", cost=0)
+def sum_to_one(bench: Bench) -> Verdict | None:
+    """Sum the returned weights over the declared axes."""
+    here = layout(bench)
+    weights = here.alignment(bench.out)
+    if weights is None or bench.contract.weights is None:
+        return None
+    name = bench.contract.weights
+    rows = np.asarray(np.any(here.allowed(), axis=-1))
+    if rows.shape[1] != weights.shape[2]:
+        if not (rows == rows[:, :1]).all():
+            return None
+        rows = np.broadcast_to(rows[:, :1], (len(rows), weights.shape[2]))
+    if weights.shape[0] not in (1, len(rows)):
+        return None
+    live = np.broadcast_to(rows[: weights.shape[0], None], weights.shape[:3])
+    total = weights.sum(-1)
+    if not (live & (np.abs(total - 1.0) > _slack(bench))).any():
+        return holds()
+    keys = here.key_name
+    found = Measurement(f"sum over {keys}", _span(total[live]), "must be 1")
+    code, text = _why(bench, here, total, live)
+    return fails(
+        code,
+        f"`{name}` {text.format(keys=keys)}",
+        about=name,
+        measured=(found,),
+        depends_on=("weights",),
+        hidden="every shape is right and nothing raises",
+    )
+
+
+def _why(bench: Bench, here: Layout, total: np.ndarray, live: np.ndarray) -> tuple[str, str]:
+    """The rule, and what the weights do instead of summing to one over the keys."""
+    other = _other_axis(bench)
+    if other:
+        text = f"sums to 1 over {other}; each query's weights must sum to 1 over "
+        return "RG301", text + "{keys}"
+    keep = here.allowed()
+    if here.key_masks() and not keep.all() and keep.shape[:2] == total.shape[0::2]:
+        full = np.broadcast_to(np.all(keep, axis=-1)[:, None], total.shape)
+        if full.any() and np.abs(total[full & live] - 1.0).max() < _slack(bench):
+            text = "of a masked query sums to less than 1: what the mask takes away is not "
+            return "RG206", text + "given to the other keys"
+    return "RG303", "sums to 1 over no axis; each query's weights must sum to 1 over {keys}"
+
+
+@relation("weights-not-negative", "weights >= 0", cost=0)
+def positive(bench: Bench) -> Verdict | None:
+    """Look for negative weights."""
+    weights = layout(bench).alignment(bench.out)
+    if weights is None or np.isnan(weights).any():
+        return None
+    if weights.min() >= -1e-6:
+        return holds()
+    name = bench.contract.weights or ""
+    return fails(
+        "RG303",
+        f"`{name}` holds negative numbers; weights lie between 0 and 1",
+        about=name,
+        measured=(Measurement("smallest weight", f"{weights.min():.3f}", "must be >= 0"),),
+        depends_on=("weights",),
+    )
+
+
+@relation(
+    "repeated-keys",
+    "attend(query, [keys; keys]) = attend(query, keys)",
+    everywhere=False,
+    cost=2,
+)
+def repeated_keys(bench: Bench) -> Verdict | None:
+    """Give every key and value twice: each weight halves, the context stays."""
+    here = layout(bench)
+    if not _may_repeat(here):
+        return None
+    axis = here.keys[0]
+    n = bench.sizes[axis]
+    twice = bench.case.bench(bench.sizes.which, **{axis: 2 * n})
+    if twice.instance.crash is not None:
+        return None
+    args = dict(bench.probe.args)
+    for name, axes in here.inputs.items():
+        value = args[name]
+        at = axes.at(axis)
+        if at and isinstance(value, np.ndarray):
+            opened = value.reshape(axes.shape)
+            for i in at:
+                opened = np.concatenate([opened, opened], axis=i)
+            shape = twice.sizes.shape(bench.contract.inputs[name])
+            args[name] = opened.reshape(shape)
+    out = twice.instance.call(args)
+    if not isinstance(out, Outcome):
+        return None
+    there = layout(twice)
+    for name in here.contexts():
+        a, b = here.context(bench.out, name), there.context(out, name)
+        if a is None or b is None:
+            continue
+        if here.is_self:
+            b = b[:, :n]
+        if a.shape == b.shape and not near(b, a, 1e-3):
+            return fails(
+                "RG303",
+                f"`{name}` changes when every key and its value is given twice: the weights "
+                f"are no distribution over {here.key_name}",
+                about=name,
+                measured=(
+                    Measurement("largest change", f"{np.abs(a - b).max():.3f}", "must be 0"),
+                ),
+                depends_on=("causal", "window"),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds()
+
+
+def _may_repeat(here: Layout) -> bool:
+    c = here.contract
+    if len(here.keys) != 1 or here.joined or c.causal or c.window or "causal" in c.guessed:
+        return False
+    if here.keys[0] in c.sizes or "+" in here.keys[0]:
+        return False
+    plain = not c.positions or (c.positions == "recurrent" and not here.is_self)
+    kinds = {c.kinds.get(n) for n in here.inputs}
+    return plain and not kinds & {"lengths", "weights", "bias", "token_lists"}
+
+
+def _other_axis(bench: Bench) -> str:
+    """The axis over which the returned weights do sum to one, or ''."""
+    name = bench.contract.weights
+    array = bench.out.get(name)
+    if name is None or array is None or array.dtype == object:
+        return ""
+    role = next(r.role for r in bench.contract.returns if r.name == name)
+    array = np.exp(array) if role == "log_weights" else array
+    tokens = bench.contract.out_axes(name)
+    if array.ndim != len(tokens):
+        return ""
+    for i, token in enumerate(tokens):
+        if i not in {j % len(tokens) for j in bench.contract.sums_over}:
+            total = array.sum(axis=i)
+            if np.abs(total - 1.0).max() < _slack(bench):
+                return token if tokens.count(token) == 1 else f"the queries' axis {token}"
+    if np.abs(array.sum() - 1.0) < _slack(bench):
+        return "all entries together"
+    return ""
+
+
+def _slack(bench: Bench) -> float:
+    return 2e-2 if bench.contract.dtype in ("float16", "bfloat16") else 1e-3
+
+
+def _span(values: np.ndarray) -> str:
+    return f"{values.min():.3f} to {values.max():.3f}"

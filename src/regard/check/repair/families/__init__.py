@@ -1,0 +1,1 @@
+"""Families of edits, each a general way in which attention code goes wrong."""

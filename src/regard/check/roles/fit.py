@@ -1,0 +1,293 @@
+"""Chooses among the layouts with which a target runs, or finds where its crash comes from.
+
+Among readings that run, the cheapest wins in which results have sensible axes and examples
+stay apart. Where none runs, a crash is the author's only if the code runs when sizes that
+have nothing to do with each other coincide, or if the author states every axis.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from regard.check.contract import Contract, Returned
+from regard.check.roles.behaviour import Runner, keeps_examples_apart
+from regard.check.roles.cast import Part
+from regard.check.roles.known import Known
+from regard.check.roles.results import Results, alignment, results
+from regard.check.roles.solve import Solver
+from regard.check.roles.trial import Trial
+from regard.check.sizes import Sizes
+from regard.check.subject import Crash, Outcome
+from regard.errors import RegardError
+
+__all__ = ["Fit"]
+
+# Sizes that coincide: what a crash needs in order not to happen.
+_FEATURES = ("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k")
+_COINCIDENCES: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("T_dec = T_enc", {"T_dec": "T_enc"}),
+    ("all features have one size", dict.fromkeys(_FEATURES, "heads*d_head")),
+    ("T_mem = T_dec", {"T_mem": "T_dec"}),
+    ("kv_heads = heads", {"kv_heads": "heads"}),
+    ("T = heads", dict.fromkeys(("T", "T_dec", "T_enc"), "heads")),
+    ("batch = T", {"batch": "T_enc", "T": "T_enc", "T_dec": "T_enc"}),
+    (
+        "every size is the same",
+        {
+            **dict.fromkeys(_FEATURES, "heads*d_head"),
+            "T": "batch",
+            "T_dec": "batch",
+            "T_enc": "batch",
+        },
+    ),
+)
+_SHAPES = re.compile(
+    r"shape|size|dimension|axis|axes|broadcast|match|mismatch|multiplied|subscript|reshape|view|"
+    r"overflow|expand|cat|divi",
+    re.IGNORECASE,
+)
+
+
+def _is_of_shapes(crash: Crash) -> bool:
+    """Whether a crash can be the author's mistake about axes, and no argument we made wrong."""
+    known = crash.kind in ("RuntimeError", "ValueError", "IndexError", "AssertionError")
+    return known and _SHAPES.search(crash.message) is not None
+
+
+class Fit:
+    """Finds axes for one target within some seconds of wall time."""
+
+    def __init__(self, known: Known, *, seconds: float = 6.0) -> None:
+        self.known = known
+        self.deadline = time.monotonic() + seconds
+        self.runs_when = ""  # the coincidence of sizes without which the target crashes
+
+    def fit(self) -> tuple[Trial | None, Results | None]:
+        """The reading under which the target runs, or under which its crash is its own."""
+        crashed: list[Trial] = []
+        for parts in self.known.optional:
+            for join in self.known.joins:
+                best, failed = self._search(parts, join)
+                if best is not None:
+                    return best
+                crashed += failed
+        found = self._crash(crashed)
+        if found is not None and found.runs:
+            rated = self._rate(found)
+            return (rated[0], rated[1]) if rated is not None else (None, None)
+        return found, (self._expected(found) if found is not None else None)
+
+    def _search(
+        self, parts: tuple[Part, ...], join: str
+    ) -> tuple[tuple[Trial, Results] | None, list[Trial]]:
+        solver = self._solver(parts, self.known.forms(parts), join, 2.5)
+        good: list[tuple[float, int, Trial, Results]] = []
+        failed: list[Trial] = []
+        limit = 160 if join != "maybe" else 60
+        for i, trial in enumerate(solver.trials(limit)):
+            if good and (trial.cost > good[0][2].cost + 1.6 or len(good) >= 8):
+                break
+            if not trial.runs:
+                failed.append(trial)
+                continue
+            if trial.joined and join == "never":
+                continue
+            rated = self._rate(trial)
+            if rated is not None:
+                better, found, cost = rated
+                good.append((cost, i, better, found))
+                if cost < trial.cost + 0.01 and self._settled(better):
+                    break
+        if not good:
+            return None, failed
+        good.sort(key=lambda g: g[:2])
+        return (good[0][2], good[0][3]), failed
+
+    def _settled(self, trial: Trial) -> bool:
+        """Whether no other order of the axes needs a look: it is said, or there is none."""
+        content = ("query", "key", "value", "self", "step", "second", "past", "other")
+        roles = {p.name: p.role for p in self.known.cast}
+        return all(a.said for n, a in trial.choice.axes.items() if roles.get(n) in content) or (
+            "batch" not in " ".join(trial.contract.inputs.values())
+        )
+
+    def _rate(self, trial: Trial) -> tuple[Trial, Results, float] | None:
+        """The results of a running layout, and what speaks against it."""
+        contract = trial.contract
+        try:
+            sizes = (Sizes(0, contract.sizes), Sizes(1, contract.sizes))
+            runs = []
+            for which in (0, 1):
+                result = Runner(self.known.loaded, contract, which).run()
+                if result is None:
+                    return None
+                runs.append(result)
+            found = results(self.known.reading, contract, (runs[0], runs[1]), sizes)
+            renamed = _turned(self._pooled(contract, found), found)
+            if renamed is not contract:
+                contract = renamed
+                found = results(self.known.reading, contract, *self._again(contract))
+            contract = replace(
+                contract,
+                returns=contract.returns or found.returns,
+                weights=found.weights,
+                sums_over=found.sums_over,
+            )
+            cost = trial.cost + found.odd
+            said = all(a.said for a in trial.choice.axes.values() if "batch" in a.tokens)
+            if not said:
+                apart = keeps_examples_apart(Runner(self.known.loaded, contract))
+                cost += 2.5 if apart is False else 0.0
+            cost += self._vanishing(contract, trial)
+        except (RegardError, ValueError, IndexError, KeyError):
+            return None
+        clean = replace(contract, returns=self.known.stated.returns, weights=None, sums_over=())
+        return replace(trial, contract=clean), found, cost
+
+    def _vanishing(self, contract: Contract, trial: Trial) -> float:
+        """Cost of a time axis that the code squeezes away on purpose, with a fixed index."""
+        if not re.search(
+            r"\.squeeze\((dim=)?-?\d\)|\.squeeze_?\(axis=", self.known.reading.code
+        ):
+            return 0.0
+        roles = {p.name: p.role for p in self.known.cast}
+        for name, axes in trial.choice.axes.items():
+            if axes.said or roles.get(name) not in ("query", "step", "ids", "self"):
+                continue
+            for token in set(contract.inputs[name].split()) & {"T", "T_dec"}:
+                small = replace(contract, sizes={**contract.sizes, token: 1})
+                one = Runner(self.known.loaded, small).run()
+                full = Runner(self.known.loaded, contract).run()
+                if one is None or full is None:
+                    return 1.5 if one is None else 0.0
+                ranks = [
+                    (a.ndim, b.ndim)
+                    for a, b in zip(one.outputs, full.outputs, strict=False)
+                    if a is not None and b is not None
+                ]
+                if any(a != b for a, b in ranks):
+                    return 1.5
+        return 0.0
+
+    def _again(self, contract: Contract) -> tuple[tuple[Outcome, Outcome], tuple[Sizes, Sizes]]:
+        sizes = (Sizes(0, contract.sizes), Sizes(1, contract.sizes))
+        runs = [Runner(self.known.loaded, contract, which).run() for which in (0, 1)]
+        if runs[0] is None or runs[1] is None:
+            raise ValueError("the target runs only sometimes")
+        return (runs[0], runs[1]), sizes
+
+    def _pooled(self, contract: Contract, found: Results) -> Contract:
+        """Call the only time axis T_enc where no result has a row for each position."""
+        if "T" not in contract.every_axis or "T_enc" in contract.every_axis:
+            return contract
+        contexts = [r for r in found.returns if r.name != found.weights]
+        rows = [r for r in contexts if "T" in r.axes.split()]
+        doubled = any(r.axes.split().count("T") > 1 for r in found.returns)
+        alone = found.weights and not contexts and not doubled
+        if rows or doubled or not (contexts or alone):
+            return contract
+        inputs = {
+            n: " ".join("T_enc" if t == "T" else t for t in a.split())
+            for n, a in contract.inputs.items()
+        }
+        return replace(contract, inputs=inputs)
+
+    def _crash(self, crashed: list[Trial]) -> Trial | None:
+        """The reading under which a crash is the author's: it is stated, or runs by chance."""
+        shapes = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
+        ranked = sorted(shapes, key=lambda t: (t.cost, -t.progress))[:10]
+        for trial in ranked:
+            parts = tuple(p for p in self.known.cast if p.name in trial.choice.axes)
+            forms = {n: (f,) for n, f in trial.forms.items()}
+            joins = "always" if "always" in self.known.joins else "never"
+            solver = self._solver(parts, forms, joins, 1.0)
+            for name, sizes in _COINCIDENCES:
+                other = solver.attempt(trial.choice, sizes)
+                if other.runs:
+                    forced = solver.force(trial.choice) if "d_h" in sizes else None
+                    if forced is not None:
+                        return forced  # the sizes belong together; it is no mistake
+                    self.runs_when = name
+                    return replace(other, result=trial.result)
+        content = ("query", "key", "value", "self", "step", "second", "past")
+        roles = {p.name: p.role for p in self.known.cast}
+        for trial in ranked:
+            axes = {n: a for n, a in trial.choice.axes.items() if roles[n] in content}
+            if axes and all(a.said for a in axes.values()):
+                return trial
+        return None
+
+    def _expected(self, trial: Trial) -> Results | None:
+        """What a crashing target would return, read where its sizes coincide."""
+        if not trial.sizes or set(trial.sizes) - {"T_dec", "T_mem", "kv_heads", "T"}:
+            return None
+        runs, sizes = [], []
+        for which in (0, 1):
+            plain = Sizes(which, trial.contract.sizes)
+            same = {n: int(plain.value(e)) for n, e in trial.sizes.items()}
+            contract = replace(trial.contract, sizes={**trial.contract.sizes, **same})
+            runs.append(Runner(self.known.loaded, contract, which).run())
+            sizes.append(Sizes(which, contract.sizes))
+        if runs[0] is None or runs[1] is None:
+            return None
+        found = results(
+            self.known.reading, trial.contract, (runs[0], runs[1]), (sizes[0], sizes[1])
+        )
+        returns = [_query_first(r) for r in found.returns]
+        weights, over, how, sure = alignment(
+            self.known.reading, trial.contract, returns, runs[0]
+        )
+        return Results(tuple(returns), weights, over, how, sure, found.odd)
+
+    def _solver(
+        self,
+        parts: tuple[Part, ...],
+        forms: Mapping[str, tuple[str, ...]],
+        join: str,
+        seconds: float,
+    ) -> Solver:
+        left = self.deadline + (1.0 if seconds <= 1.0 else 0.0) - time.monotonic()
+        return Solver(
+            self.known.loaded,
+            self.known.reading,
+            self.known.layouts(parts),
+            forms=forms,
+            base=self.known.base,
+            join=join,
+            seconds=min(seconds, max(0.05, left)),
+        )
+
+
+def _turned(contract: Contract, found: Results) -> Contract:
+    """Exchange queries and keys where contexts have a row for each key, none for a query.
+
+    In bidirectional attention ``context`` may attend to ``query``: rows tell who asks.
+    """
+    contexts = [set(r.axes.split()) for r in found.returns if r.name != found.weights]
+    asks = any("T_dec" in axes for axes in contexts)
+    if asks or not any("T_enc" in axes for axes in contexts):
+        return contract
+    if not {"T_dec", "T_enc"} <= set(contract.every_axis):
+        return contract
+    table = {"T_dec": "T_enc", "T_enc": "T_dec"}
+    inputs = {
+        n: " ".join(table.get(t, t) for t in axes.split())
+        for n, axes in contract.inputs.items()
+    }
+    return replace(contract, inputs=inputs)
+
+
+def _query_first(returned: Returned) -> Returned:
+    """Name the axes of a result where queries, keys or heads are equally many."""
+    tokens = returned.axes.split()
+    times = [i for i, t in enumerate(tokens) if t in ("T_dec", "T_enc")]
+    rows = [i for i, t in enumerate(tokens) if t == "T"]
+    if len(times) == 2:
+        tokens[times[0]], tokens[times[1]] = "T_dec", "T_enc"
+    elif len(times) == 1:
+        has_features = any(t.startswith("d_") or "*d_" in t for t in tokens)
+        tokens[times[0]] = "T_dec" if has_features else "T_enc"
+    elif len(rows) == 3:
+        tokens[rows[0]] = "heads"
+    return Returned(returned.name, " ".join(tokens), returned.role)

@@ -1,0 +1,339 @@
+"""A contract for code that declares none: read, tried, and every guess recorded."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from regard.check.contract import Contract
+from regard.check.roles.behaviour import Runner, leak, order_matters, reads
+from regard.check.roles.cast import ROLES
+from regard.check.roles.fit import Fit
+from regard.check.roles.known import Known
+from regard.check.roles.polarity import Meaning
+from regard.check.roles.reading import read
+from regard.check.roles.sizing import given
+from regard.check.roles.trial import Trial
+from regard.check.subject import Loaded
+from regard.errors import InputError, RegardError, explain
+
+__all__ = ["Guess", "guess"]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A contract, and what it stands on.
+
+    ``confident``: everything that matters was stated by the author or left no choice.
+    ``assumptions`` are sentences for the user, each with the flag that changes it;
+    ``reasons`` say for each field of the contract how it was found.
+    """
+
+    contract: Contract
+    confident: bool = False
+    assumptions: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def guess(
+    loaded: Loaded, *, declared: Contract | None = None, flags: Mapping[str, Any] | None = None
+) -> Guess:
+    """Guess what is not declared.
+
+    Parameters
+    ----------
+    loaded : Loaded
+        The user's module and target.
+    declared : Contract, optional
+        What the author declares; a contract with axes for every argument that must be given
+        replaces all guesses.
+    flags : mapping, optional
+        Single statements in the contract's form; they win over ``declared`` and guesses. Two
+        more are no fields of a contract: ``mask`` (``keep`` or ``drop``, of every mask) and
+        ``roles`` (the part of an argument by its name, as ``{"memory": "key"}``).
+
+    Returns
+    -------
+    guess : Guess
+        With a contract without inputs where no arguments could be made.
+
+    Raises
+    ------
+    InputError
+        If ``flags`` state something unknown.
+    """
+    flags = dict(flags or {})
+    mask, roles = flags.pop("mask", ""), flags.pop("roles", {})
+    _look_at(mask, roles)
+    stated = _merged(declared, flags)
+    try:
+        reading = read(loaded.source, loaded.entry)
+    except (SyntaxError, ValueError, RecursionError):
+        return Guess(stated, False, ("the file cannot be read as Python",))
+    needed = [p.name for p in reading.parameters if not p.has_default and not p.star]
+    if declared is not None and stated.inputs and set(needed) <= set(stated.inputs):
+        return Guess(stated, True)
+    known = Known(loaded, reading, stated, frozenset(flags), str(mask or ""), roles)
+    return _Guesser(known).guess()
+
+
+class _Guesser:
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.guessed: dict[str, str] = {}
+        self.assumptions: list[str] = []
+        self.reasons: dict[str, str] = {}
+
+    def guess(self) -> Guess:
+        if self.known.reading.call is None or not self.known.cast:
+            return self._none("no arguments that could be made")
+        fit = Fit(self.known)
+        trial, found = fit.fit()
+        if trial is None:
+            return self._none("no axes were found with which the code runs")
+        contract = trial.contract
+        if found is not None and found.returns:
+            contract = replace(
+                contract,
+                returns=contract.returns or found.returns,
+                weights=found.weights if not self.known.stated.returns else contract.weights,
+                sums_over=found.sums_over
+                if not self.known.stated.returns
+                else contract.sums_over,
+            )
+            if found.weights and not found.sure:
+                self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
+            contract = self._pooling(contract)
+            contract = self._polarity(contract)
+            contract = self._pattern(contract)
+            contract = self._order(contract)
+        if fit.runs_when:
+            self.reasons["runs only when"] = fit.runs_when
+        self._say_intent(contract)
+        self._say_axes(contract, trial)
+        if any(n in ("temperature", "temper", "temp") for n in given(self.known.reading)):
+            self._guess("score", "the temperature is about the root of the size of a key")
+        if self._is_composite():
+            self._guess("inputs", "the target joins several attentions", quiet=True)
+        if contract.all_masked is None:
+            self._guess("all_masked", "a query without keys may occur", quiet=True)
+        guessed = {k: v for k, v in self.guessed.items() if k not in self.known.declared}
+        dtype = self.known.intent.fields.get("dtype", contract.dtype)
+        if "dtype" in self.known.declared:
+            dtype = self.known.stated.dtype
+        contract = replace(contract, guessed=guessed, dtype=str(dtype))
+        confident = trial.runs and not any(k.startswith(("inputs", "kinds")) for k in guessed)
+        return Guess(contract, confident, tuple(self.assumptions), self.reasons)
+
+    def _pooling(self, contract: Contract) -> Contract:
+        """One learned query: the only content has keys, and no result a row for each."""
+        alone = not {p.role for p in self.known.cast} & {
+            "query",
+            "key",
+            "value",
+            "second",
+            "step",
+        }
+        pooled = alone and "T_enc" in contract.every_axis and "T" not in contract.every_axis
+        if not pooled or "score" in self.known.declared:
+            return contract
+        self.reasons["score"] = "one learned query"
+        return replace(contract, score="pooling")
+
+    def _is_composite(self) -> bool:
+        """Whether the target holds more than one attention, as a decoder layer does."""
+        names = set(
+            re.findall(r"self\.(\w*att\w*) = \w", self.known.reading.code, re.IGNORECASE)
+        )
+        inside = [
+            n
+            for n in names
+            if re.search(rf"self\.{n} = [\w.]*(Attention|Attn|MHA)\b", self.known.reading.code)
+        ]
+        return len(inside) > 1 or len(re.findall(r"softmax\(", self.known.reading.code)) > 1
+
+    # -- choosing by behaviour -----------------------------------------------------------
+
+    def _polarity(self, contract: Contract) -> Contract:
+        kinds = dict(contract.kinds)
+        for name, meaning in self.known.meanings.items():
+            kind = kinds.get(name)
+            if kind is None or f"kinds.{name}" in self.known.declared:
+                continue
+            self.reasons[f"kinds.{name}"] = meaning.how or "tried"
+            if kind in ("additive", "bias"):
+                if not meaning.stated:
+                    self._guess(f"kinds.{name}", f"`{name}` is added to the scores")
+                continue
+            if not meaning.stated:
+                kinds[name] = self._tried(replace(contract, kinds=kinds), name, kind, meaning)
+            means = "may attend" if kinds[name].startswith("keep") else "may not attend"
+            flip = "drop" if kinds[name].startswith("keep") else "keep"
+            text = f"`{name}` is a mask, True = {means}"
+            how = meaning.how if meaning.stated else "chosen by running"
+            if meaning.stated:
+                self.assumptions.append(f"{text} ({how}); --kind {name}={flip} changes it")
+            else:
+                self._guess(f"kinds.{name}", f"{text} ({how}); --kind {name}={flip} changes it")
+        return replace(contract, kinds=kinds)
+
+    def _tried(self, contract: Contract, name: str, kind: str, meaning: Meaning) -> str:
+        """The polarity under which hidden keys have no influence."""
+        form = kind.removeprefix("keep").removeprefix("drop")
+        moved: dict[str, float] = {}
+        first = meaning.polarity or "keep"
+        for word in (first, "drop" if first == "keep" else "keep"):
+            option = f"{word}{form}"
+            if word == "drop" and form == "_uint8":
+                continue
+            try:
+                runner = Runner(
+                    self.known.loaded, replace(contract, kinds={**contract.kinds, name: option})
+                )
+                gap = leak(runner, name)
+            except (RegardError, ValueError, IndexError, KeyError):
+                gap = None
+            if gap is not None:
+                moved[option] = gap
+        if not moved:
+            return kind
+        best = min(moved, key=lambda k: moved[k])
+        usual = f"{first}{form}"
+        return usual if moved.get(usual, 1.0) <= max(1e-5, moved[best]) else best
+
+    def _pattern(self, contract: Contract) -> Contract:
+        """Take the pattern of who reads whom from a run, where the author states none."""
+        own = {"causal", "window"} & (self.known.declared | set(self.known.intent.stated))
+        axes = set(contract.every_axis)
+        row, key = ("T", "T") if "T" in axes else ("T_dec", "T_enc")
+        if own or not {row, key} <= axes or contract.positions == "recurrent":
+            return contract
+        try:
+            moved = reads(Runner(self.known.loaded, contract), row, key)
+        except (RegardError, ValueError, IndexError, KeyError):
+            moved = None
+        if moved is None:
+            if contract.causal is not None:
+                self._guess("causal", f"causal ({self.known.intent.likely.get('causal')})")
+            return contract
+        if row != key:
+            return replace(contract, causal=_corner(moved))
+        back, ahead = _reach(moved)
+        if back is None or ahead is None:
+            masked = any(k not in ("bias", "weights") for k in contract.kinds.values())
+            if not masked:
+                self._guess("causal", "a pattern of its own decides who reads whom", quiet=True)
+            return replace(contract, causal=None)
+        window = back + 1 if back < moved.shape[0] - 1 else None
+        if ahead == 0:
+            return replace(contract, causal="top_left", window=window)
+        return replace(contract, causal=None, window=window if back == ahead else None)
+
+    def _order(self, contract: Contract) -> Contract:
+        """Drop positions that only a word suggests where the order of keys moves nothing."""
+        if "positions" not in self.known.intent.likely or "positions" in self.known.declared:
+            return contract
+        try:
+            matters = order_matters(Runner(self.known.loaded, contract))
+        except (RegardError, ValueError, IndexError, KeyError):
+            matters = None
+        return replace(contract, positions=False) if matters is False else contract
+
+    # -- what is said ----------------------------------------------------------------------
+
+    def _guess(self, name: str, text: str, *, quiet: bool = False) -> None:
+        self.guessed[name] = text
+        if not quiet:
+            self.assumptions.append(text)
+
+    def _say_intent(self, contract: Contract) -> None:
+        for name, how in self.known.intent.stated.items():
+            self.reasons[name] = how
+        for name, how in self.known.intent.likely.items():
+            self.reasons[name] = how
+            value = getattr(contract, name)
+            if name != "causal" and value and value == self.known.intent.fields[name]:
+                self._guess(name, f"{name} = {value} ({how}); --{name} changes it")
+        for name in ("causal", "positions", "convention", "window"):
+            if name in self.known.intent.stated and getattr(contract, name):
+                value = getattr(contract, name)
+                self.assumptions.append(f"{name} = {value} ({self.known.intent.stated[name]})")
+        if (
+            contract.score == self.known.intent.fields.get("score")
+            and "score" in self.known.intent.stated
+        ):
+            self.assumptions.append(
+                f"score = {contract.score} ({self.known.intent.stated['score']})"
+            )
+
+    def _say_axes(self, contract: Contract, trial: Trial) -> None:
+        for name, axes in contract.inputs.items():
+            choice = trial.choice.axes.get(name)
+            said = choice.said if choice is not None else ""
+            self.reasons[f"inputs.{name}"] = said or "tried"
+            if axes and name not in contract.values:
+                how = said or "tried"
+                shown = ", ".join(axes.split())
+                self.assumptions.append(f"`{name}` is ({shown}) ({how})")
+        if trial.joined:
+            self._guess(
+                "inputs", "queries and keys lie on one axis T (the code runs no other way)"
+            )
+
+    def _none(self, why: str) -> Guess:
+        return Guess(replace(self.known.stated, inputs={}), False, (why,), self.reasons)
+
+
+def _reach(moved: np.ndarray) -> tuple[int | None, int | None]:
+    """How far back and ahead every row reads, None where the rows do not agree."""
+    n = moved.shape[0]
+    at = np.arange(n)
+    gap = at[:, None] - at[None]  # row minus position
+    back = max((int(g) for g in gap[moved]), default=0)
+    ahead = max((int(-g) for g in gap[moved]), default=0)
+    expected = (gap <= back) & (-gap <= ahead)
+    return (back, ahead) if back >= 0 and bool((moved == expected).all()) else (None, None)
+
+
+def _corner(moved: np.ndarray) -> str | None:
+    """Which corner a causal pattern of unlike axes starts from, None where there is none."""
+    rows, keys = moved.shape
+    q, k = np.arange(rows)[:, None], np.arange(keys)[None]
+    if (moved == (k <= q)).all():
+        return "top_left"
+    return "bottom_right" if (moved == (k <= q + keys - rows)).all() else None
+
+
+def _look_at(mask: Any, roles: Any) -> None:
+    if mask not in ("", None, "keep", "drop"):
+        raise InputError(
+            explain("check: `mask` is no polarity", expected="keep or drop", got=repr(mask))
+        )
+    for name, role in roles.items():
+        if role not in ROLES:
+            raise InputError(
+                explain(
+                    f"check: `{name}` has no role of that name",
+                    expected=", ".join(ROLES),
+                    got=repr(role),
+                )
+            )
+
+
+def _merged(declared: Contract | None, flags: Mapping[str, Any] | None) -> Contract:
+    base = declared or Contract()
+    if not flags:
+        return base
+    given = Contract.from_mapping(flags, "flags")
+    changes: dict[str, Any] = {k: getattr(given, k) for k in flags if k not in _TABLES}
+    for name in _TABLES:
+        if name in flags:
+            changes[name] = {**getattr(base, name), **getattr(given, name)}
+    if "weights" in flags:
+        changes["sums_over"] = given.sums_over
+    return replace(base, **changes)
+
+
+_TABLES = ("inputs", "init", "kinds", "values", "sizes")

@@ -1,0 +1,353 @@
+"""What the author means to compute: score, causality, window, positions, convention.
+
+Each answer says whether it is *stated* (in words, in a clear name, or by code that can mean
+nothing else) or only likely. A wrong computation beside a clear statement is a finding; a
+wrong computation beside a likely guess is at most a note.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from regard.check.roles.cast import Part
+from regard.check.roles.reading import Reading
+
+__all__ = ["Intent", "intent"]
+
+_CAUSAL = re.compile(
+    r"\bcausal|autoregressive|look[- _]?ahead|\bfuture\b|masked[- _]self[- _]?attention|"
+    r"decoder[- _]self[- _]?attention|left[- ]to[- ]right|before it\b|subsequent|"
+    r"later (positions|tokens|keys|steps)|previous positions",
+    re.IGNORECASE,
+)
+_NOT_CAUSAL = re.compile(r"\b(not|non|un)[- ]?causal|bidirectional attention", re.IGNORECASE)
+_CAUSAL_NAMES = re.compile(
+    r"^(causal|is_causal|causal_mask|future|future_mask|subsequent|subsequent_mask|ahead|later|"
+    r"look_ahead|look_ahead_mask|lookahead|autoregressive|no_peek)$|^causal|causal_?mask",
+    re.IGNORECASE,
+)
+_CACHED = re.compile(
+    r"\bcache|\bpast\b|so far|newest|new (ones|tokens|queries)|come last|previous keys",
+    re.IGNORECASE,
+)
+_SQRT = re.compile(r"sqrt|\*\* ?\(?-?0\.5|\*\* ?\(?-?1 ?/ ?2|\*\* ?\(?1 ?/ ?2")
+_FUSED = re.compile(r"scaled_dot_product_attention|MultiheadAttention|multi_head_attention")
+_RECURRENT = re.compile(r"\b(GRU|LSTM|RNN)(Cell)?\b")
+_SELF = re.compile(r"self[-_ ]?attention|selfattention|intra[- ]attention", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Intent:
+    """Fields of a contract, and how each of them was found."""
+
+    fields: Mapping[str, object] = field(default_factory=dict)
+    stated: Mapping[str, str] = field(default_factory=dict)  # field -> how
+    likely: Mapping[str, str] = field(default_factory=dict)
+    is_self: bool = False
+
+    @property
+    def causal(self) -> str | None:
+        """The corner of the causal pattern, if one is meant."""
+        value = self.fields.get("causal")
+        return value if isinstance(value, str) else None
+
+
+def intent(reading: Reading, cast: tuple[Part, ...]) -> Intent:
+    """Read the author's intent from words, names and code."""
+    fields: dict[str, object] = {}
+    stated: dict[str, str] = {}
+    likely: dict[str, str] = {}
+    every = (
+        _score(reading, cast),
+        _causal(reading, cast),
+        _window(reading, cast),
+        _positions(reading, cast),
+        _convention(reading),
+        _layer(reading),
+        _manner(reading),
+    )
+    for found in every:
+        for name, value, how, is_stated in found:
+            if value is None or name in fields:
+                continue
+            fields[name] = value
+            (stated if is_stated else likely)[name] = how
+    is_self = bool(_SELF.search(reading.words) or _SELF.search(reading.names))
+    return Intent(fields, stated, likely, is_self)
+
+
+Found = Iterator[tuple[str, object, str, bool]]
+
+
+def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:  # noqa: PLR0912 - one a score
+    code, words = reading.code, f"{reading.words}\n{reading.names}"
+    roles = {p.role for p in cast}
+    if "scores" in roles:
+        yield "score", "none", "the argument is the scores", True
+        return
+    method = _method(reading)
+    if method:
+        yield "score", method, "the option that selects the score", True
+        return
+    learned = re.search(
+        r"self\.(gain|scale|temperature|tau|logit_scale|beta)\w* = nn\.Parameter\("
+        r"torch\.(ones|zeros|tensor|full)\((1|\[1\]|\(\)|[\d.]+|\[\])[,)]",
+        code,
+    )
+    if learned or re.search(r"learned (gain|scale|temperature)", words):
+        yield "scale", "learned", "a parameter multiplies the scores", True
+    for part in cast:
+        if part.role == "number" and part.name == "scale":
+            yield "scale", None, "", False
+    if re.search(r"scaled[-_ ]?dot", words, re.IGNORECASE) or _FUSED.search(code):
+        yield "score", "scaled_dot", "its name or the function it calls", True
+        return
+    if re.search(r"cosine|normalize\(|\.norm\(|cdist", code):
+        return
+    if "weights" in roles and "Conv1d" in code:
+        yield "score", "location", "a convolution over earlier weights", True
+        return
+    kind, activation = _activated(reading)
+    if kind:
+        if activation != "tanh":
+            yield "activation", activation, "the code", True
+        yield (
+            "score",
+            kind,
+            f"the code: {activation} of a {'sum' if kind == 'additive' else 'pair'}",
+            True,
+        )
+        return
+    if _SQRT.search(code):
+        yield "score", "scaled_dot", "the code takes a square root of a size", True
+    elif re.search(r"\bgeneral\b", words, re.IGNORECASE):
+        yield "score", "general", "its words", True
+    elif re.search(r"\b(dot|inner product)\b", words, re.IGNORECASE):
+        yield "score", "dot", "its words", True
+    elif _bilinear(reading):
+        yield "score", "general", "one side is projected", False
+    elif re.search(r"matmul|bmm|einsum|@|\.dot\(|tensordot", code):
+        yield "score", "dot", "a product without a scale", False
+
+
+_METHODS = {
+    **{"dot": "dot", "general": "general", "concat": "concat", "additive": "additive"},
+    **{"mlp": "additive", "bahdanau": "additive", "scaled_dot": "scaled_dot"},
+    **{"scaled": "scaled_dot", "scaled_dot_product": "scaled_dot", "luong": "general"},
+}
+
+
+def _method(reading: Reading) -> str:
+    """Score that an option of the constructor selects: its default, or its first value."""
+    for option in (*reading.options, *reading.parameters):
+        if not re.search("method|type|mode|kind|score|attention", option.name):
+            continue
+        if isinstance(option.default, str) and option.default.lower() in _METHODS:
+            return _METHODS[option.default.lower()]
+        if not option.has_default:
+            own = rf"(?:self\.)?{re.escape(option.name)}"
+            found = re.search(
+                rf"\b{own}\s*(?:==|!=|(?:not )?in)\s*[\[(]?\s*'(\w+)'", reading.code
+            )
+            if found and found.group(1).lower() in _METHODS:
+                return _METHODS[found.group(1).lower()]
+    return ""
+
+
+def _activated(reading: Reading) -> tuple[str, str]:
+    """Score made by a squashed sum or pair: its kind and the activation."""
+    assigned = _assignments(reading)
+    for node in reading.walk():
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func).split(".")[-1]
+        if name not in ("tanh", "relu", "Tanh", "ReLU", "leaky_relu", "sigmoid"):
+            continue
+        inside = node.args[0] if node.args else getattr(node.func, "value", node)
+        if name in ("Tanh", "ReLU"):
+            if re.search(r"\b(cat|concatenate|concat)\(", reading.code):
+                return "concat", name.lower()
+            continue
+        text = _expanded(inside, assigned)
+        if _is_result(node, reading):
+            continue
+        if re.search(r"\b(cat|concatenate|concat|hstack)\(", text):
+            if re.search(r"context|ctx|mixed|softmax|weights", text):
+                continue  # the attentional state, which joins context and query
+            return "concat", name
+        if " + " in text and name in ("tanh", "relu", "leaky_relu"):
+            return "additive", name
+    return "", ""
+
+
+def _is_result(node: ast.AST, reading: Reading) -> bool:
+    """Whether an expression is part of what is returned and no score."""
+    if reading.call is None:
+        return False
+    returns = [n for n in ast.walk(reading.call) if isinstance(n, ast.Return)]
+    return any(node is inner for r in returns for inner in ast.walk(r)) and not re.search(
+        r"softmax", ast.unparse(returns[-1])
+    )
+
+
+def _assignments(reading: Reading) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in reading.walk():
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append(node.value)
+    return found
+
+
+def _expanded(node: ast.AST, assigned: Mapping[str, list[ast.expr]], depth: int = 3) -> str:
+    """Text of an expression with the local names in it written out."""
+    text = ast.unparse(node)
+    if depth == 0:
+        return text
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id in assigned:
+            for value in assigned[inner.id]:
+                text += "; " + _expanded(value, assigned, depth - 1)
+    return text
+
+
+def _bilinear(reading: Reading) -> bool:
+    """Whether exactly one of the two sides of a product is projected."""
+    owner = reading.owner
+    if owner is None:
+        return any(p.name in ("W", "W_a", "A") for p in reading.parameters)
+    linears = re.findall(r"self\.(\w+) = nn\.(?:Linear|Parameter)\(", reading.code)
+    return len(linears) in (1, 2)
+
+
+def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    if _RECURRENT.search(reading.code):
+        return
+    option = [p for p in (*reading.parameters, *reading.options) if re.search("causal", p.name)]
+    if option and not any(p.default is True for p in option):
+        return
+    cached = bool(_CACHED.search(reading.words)) or any(p.role == "past" for p in cast)
+    corner = "bottom_right" if cached else "top_left"
+    said = f"{reading.words}\n{re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.names)}"
+    square = [p for p in cast if p.role == "mask" and re.search("causal|ahead|subseq", p.name)]
+    if square or _NOT_CAUSAL.search(said):
+        return
+    roles = {p.role for p in cast}
+    if _CAUSAL.search(reading.names if "scores" in roles else said):
+        yield "causal", corner, "its words", True
+        return
+    names = sorted(n for n in reading.identifiers if _CAUSAL_NAMES.search(n))
+    if re.search(r"is_causal=True", reading.code):
+        yield "causal", corner, "is_causal=True", True
+    elif re.search(r"\btri[ul]\b|\btri[ul]_indices\b|\.tri[ul]\(", reading.code):
+        how = f"the code: a triangle named {names[0]!r}" if names else "the code: a triangle"
+        yield "causal", corner, how, False
+
+
+def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    names = [p.name for p in cast if p.role == "number" and re.search("window|span", p.name)]
+    names += [p.name for p in reading.options if re.search("window|span", p.name)]
+    if not names:
+        return
+    name = names[0]
+    exact = re.search(
+        rf"itself and the {name} - 1|last {name} (positions|keys|tokens)|"
+        rf"(sees?|reads?|attends? to) (the last )?{name} (positions|keys|tokens)",
+        reading.words,
+    )
+    if exact:
+        yield "window", 3, "its words", True
+
+
+def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    code, words = reading.code, f"{reading.words}\n{reading.names}"
+    names = "\n".join(sorted(reading.identifiers))
+    if _RECURRENT.search(code):
+        steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {
+            p.role for p in cast
+        }
+        yield "positions", "recurrent" if steps else True, "a recurrent network", True
+    elif re.search(
+        r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
+    ):
+        yield "positions", "alibi", "its words or names", True
+    elif re.search(r"rotary|\brope\b|rotate", f"{words} {names}", re.IGNORECASE) or (
+        re.search(r"\bcos\(", code) and re.search(r"\bsin\(", code) and "cat" in code
+    ):
+        yield "positions", "rotary", "its words, or sines and cosines of features", True
+    elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
+        yield "positions", "location", "a convolution over earlier weights", True
+    elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
+        yield "positions", "relative", "its words or names", False
+    elif re.search(
+        r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid",
+        f"{words} {names}",
+        re.IGNORECASE,
+    ):
+        yield "positions", "absolute", "its words or names", True
+    elif re.search(r"Conv1d|cumsum|linspace", code):
+        yield "positions", True, "the code", True
+
+
+_BEFORE = re.compile(
+    r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|"
+    r"previous (decoder |hidden )?state",
+)
+_AFTER = re.compile(
+    r"after the (recurrent )?step|\bs_\{?[ti]\}?(?! ?- ?1)\b|"
+    r"(new|current|updated) (decoder )?state"
+)
+
+
+def _convention(reading: Reading) -> Found:
+    if not _RECURRENT.search(reading.code):
+        return
+    before, after = _BEFORE.search(reading.words), _AFTER.search(reading.words)
+    if before and not after:
+        yield "convention", "bahdanau", "its words", True
+    elif after and not before:
+        yield "convention", "luong", "its words", True
+
+
+def _layer(reading: Reading) -> Found:
+    words = reading.words
+    if not re.search(r"\b(top|last) layer", words):
+        return
+    if re.search(r"forward state|forward direction", words):
+        yield "layer", "top forward", "its words", True
+    elif re.search(
+        r"bidirectional|both directions|2 \* n|joined", f"{words} {_helpers(reading)}"
+    ):
+        yield "layer", "top joined", "its words", True
+    else:
+        yield "layer", "top", "its words", True
+
+
+def _helpers(reading: Reading) -> str:
+    nodes = [n for n in reading.reach if isinstance(n, ast.FunctionDef)]
+    return " ".join(ast.get_docstring(n) or "" for n in nodes)
+
+
+def _manner(reading: Reading) -> Found:
+    words, names = reading.words, reading.names.lower()
+    if re.search(r"\b(during|in|at) training\b|\btraining\b[^.]*dropout", words) and re.search(
+        r"Dropout|dropout", reading.code
+    ):
+        yield "mode", "train", "its words", True
+    half = re.search(r"float16|\bfp16|half[- ]precision|\bhalf\b", f"{words} {names}")
+    if (
+        half
+        or "_half" in names
+        or re.search(r"dtype (they|it) comes? in|in the dtype of", words)
+    ):
+        yield "dtype", "float16", "its words", True
+    if re.search(r"left[- ]padd|padd?(ed|ing) (comes first|on the left|at the start)", words):
+        yield "padding", "left", "its words", True
+    if re.search(
+        r"(no key|nothing to attend|all keys are masked|fully masked|"
+        r"without (any )?(real )?keys?)[^.]*\bzeros?",
+        words,
+    ):
+        yield "all_masked", "zeros", "its words", True

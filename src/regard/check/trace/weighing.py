@@ -1,0 +1,124 @@
+"""Which operation is a softmax: by name, or by what it does.
+
+``exp(s) / sum(exp(s))`` is one, whether the exponent was shifted, masked or clipped before, and
+so is ``exp(s - logsumexp(s))``. A division of weights by their own sum is none: that is a
+renormalisation of a softmax that has its own site.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from regard.check.trace.records import Node
+
+__all__ = ["is_exponential", "normaliser", "over", "told_axis"]
+
+_THROUGH = frozenset(
+    {"mul", "where", "masked_fill", "setitem", "to", "clone", "contiguous", "clamp", "clip"}
+    | {"getitem", "unsqueeze", "squeeze", "view", "reshape", "expand", "identity", "add"}
+    | {"nan_to_num", "max2", "detach", "fill", "transpose", "permute", "T", "mT", "flatten"}
+)
+_SHIFTS = frozenset({"sub", "clamp", "clip", "nan_to_num", "min2", "identity"})
+
+
+def normaliser(node: Node) -> tuple[Node, int | tuple[int, ...] | None] | None:
+    """Return the scores and the axis if a node is a softmax."""
+    if node.op in ("softmax", "log_softmax", "softmin") and node.inputs:
+        return node.inputs[0], over(node.arguments.get("dim", "implicit"), node)
+    if node.op == "div" and len(node.inputs) == 2:
+        return _division(*node.inputs)
+    if node.op == "mul" and len(node.inputs) == 2:
+        for top, factor in (node.inputs, node.inputs[::-1]):
+            below = _behind(factor, "reciprocal", "pow")
+            if below is not None and below.inputs:
+                return _division(top, below.inputs[0])
+            below = _behind(factor, "div")
+            if below is not None and below.inputs and below.arguments:  # 1 / sum
+                return _division(top, below.inputs[-1])
+    if node.op == "exp" and node.inputs[0].op == "sub" and len(node.inputs[0].inputs) == 2:
+        scores, norm = node.inputs[0].inputs
+        total = _behind(norm, "logsumexp")
+        if total is not None:
+            return scores, over(total.arguments.get("dim"), total.inputs[0])
+    return None
+
+
+def is_exponential(node: Node) -> Node | None:
+    """The ``exp`` that an array comes from through masks and views, or None."""
+    for _ in range(12):
+        if node.op in ("exp", "exp2"):
+            return node
+        if node.op not in _THROUGH or not node.inputs:
+            return None
+        node = next((i for i in node.inputs if _has_exponential(i)), node.inputs[0])
+    return None
+
+
+def told_axis(node: Node) -> Node:
+    """The operation that was told the axis: a softmax itself, or the sum it divides by."""
+    if node.op in ("div", "mul") and len(node.inputs) == 2:
+        for operand in node.inputs[::-1]:
+            total = _behind(operand, "sum", "logsumexp")
+            if total is not None:
+                return total
+    return node
+
+
+def over(dim: Any, node: Node) -> int | tuple[int, ...] | None:
+    """Axes of a reduction, counted from the front; None: all of them."""
+    rank = len(node.shape)
+    if dim == "implicit":  # as PyTorch picks it
+        return 0 if rank in (0, 1, 3) else 1
+    if isinstance(dim, int):
+        return dim % rank if rank else 0
+    if isinstance(dim, list | tuple):
+        return tuple(int(d) % rank for d in dim) if rank else ()
+    return None
+
+
+def _division(top: Node, bottom: Node) -> tuple[Node, int | tuple[int, ...] | None] | None:
+    exponential = is_exponential(top)
+    total = _behind(bottom, "sum")
+    if exponential is None or total is None or not total.inputs:
+        return None
+    summed = total.inputs[0]
+    if summed is not top and is_exponential(summed) is not exponential:
+        return None
+    return _unshifted(exponential.inputs[0]), over(total.arguments.get("dim"), summed)
+
+
+def _behind(node: Node, *ops: str) -> Node | None:
+    for _ in range(8):
+        if node.op in ops:
+            return node
+        if node.op not in _THROUGH or not node.inputs:
+            return None
+        node = node.inputs[0]
+    return None
+
+
+def _unshifted(exponent: Node) -> Node:
+    """The scores under the subtraction of their maximum."""
+    while exponent.op in _SHIFTS and exponent.inputs:
+        if exponent.op == "sub" and not (
+            len(exponent.inputs) == 2 and _is_top(exponent.inputs[1])
+        ):
+            break
+        exponent = exponent.inputs[0]
+    return exponent
+
+
+def _is_top(node: Node) -> bool:
+    """Whether a node is a maximum, whatever it was taken of."""
+    return any(n.op in ("max", "max2", "logsumexp") for n in _chain(node))
+
+
+def _chain(node: Node) -> Iterator[Node]:
+    for _ in range(8):
+        yield node
+        if node.op not in _THROUGH or not node.inputs:
+            return
+        node = node.inputs[0]
+
+
+def _has_exponential(node: Node) -> bool:
+    return any(n.op in ("exp", "exp2") for n in _chain(node))

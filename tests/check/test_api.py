@@ -1,0 +1,130 @@
+import linecache
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import regard
+from regard.check.api import check
+from regard.errors import ConventionError, InputError
+
+
+def attend(query, keys):
+    """query (batch, T_dec, d_h), keys (batch, T_enc, d_h)"""
+    scores = query @ np.swapaxes(keys, 1, 2)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return weights @ keys, weights
+
+
+def attend_right(query, keys):
+    """query (batch, T_dec, d_h), keys (batch, T_enc, d_h)"""
+    scores = query @ np.swapaxes(keys, 1, 2)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ keys, weights
+
+
+CONTRACT = {
+    "inputs": {"query": "batch T_dec d_h", "keys": "batch T_enc d_h"},
+    "returns": [
+        {"name": "context", "axes": "batch T_dec d_h"},
+        {"name": "weights", "axes": "batch T_dec T_enc"},
+    ],
+    "weights": {"output": "weights", "sums_to_one_over": -1},
+    "score": "dot",
+}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return check(attend, contract=CONTRACT, repair=False)
+
+
+def test_a_function_in_memory_is_checked_at_its_own_lines(report):
+    found = report.findings[0]
+    first = attend.__code__.co_firstlineno
+    assert found.code == "RG301"
+    assert found.location.line in (first + 3, first + 4)
+    assert found.location.path == __file__
+
+
+def test_right_code_has_no_findings():
+    assert check(attend_right, contract=CONTRACT).findings == ()
+
+
+def test_the_package_is_the_verb():
+    assert regard.check(attend_right, contract=CONTRACT, repair=False).findings == ()
+
+
+def test_checking_twice_says_the_same_though_edits_were_tried_between():
+    lines = linecache.getlines(__file__)
+    codes = [
+        tuple(f.code for f in check(attend, contract=CONTRACT, seconds=3).findings)
+        for _ in range(2)
+    ]
+    assert codes[0] == codes[1]
+    assert "RG301" in codes[0]
+    assert linecache.getlines(__file__) == lines
+
+
+def test_a_report_is_text_at_the_prompt_and_html_in_a_notebook(report):
+    assert repr(report) == str(report)
+    assert "error[RG301] softmax-axis" in repr(report)
+    assert repr(report).splitlines()[-1].startswith("Not checked: ")
+    html = report._repr_html_()
+    assert html.startswith("<div")
+    assert "RG301" in html
+    assert "<script" not in html
+
+
+def test_records_load_no_renderer_before_somebody_looks():
+    code = (
+        "import sys, regard.check.finding as f; r = f.Report('a.py:b');"
+        "before = 'regard.check.render' in sys.modules; repr(r);"
+        "print(before, 'regard.check.render' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["False", "True"]
+
+
+def test_a_test_is_written_when_asked_for():
+    tested = check(attend, contract=CONTRACT, repair=False, write_test=True)
+    assert "def test_weights_sum_to_one_over_T_enc" in tested.test
+    assert "regard" not in tested.test.partition('"""')[2].partition('"""')[2]
+
+
+def masked(query, keys, mask):
+    """query (batch, T_dec, d_h), keys (batch, T_enc, d_h), mask (batch, T_enc)"""
+    scores = np.where(mask[:, None], -1e9, query @ np.swapaxes(keys, 1, 2))
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ keys, weights
+
+
+def test_what_a_mask_means_decides_whether_it_is_inverted():
+    codes = {
+        mask: {f.code for f in check(masked, mask=mask, repair=False).findings}
+        for mask in ("keep", "drop")
+    }
+    assert codes["keep"] & {"RG201", "RG202"}
+    assert not codes["drop"] & {"RG201", "RG202"}
+
+
+def test_what_cannot_be_checked_is_refused_in_one_message():
+    def inner(query, keys):
+        return query @ keys
+
+    with pytest.raises(InputError, match="defined inside a function"):
+        check(inner)
+    with pytest.raises(InputError, match="text of the target cannot be found"):
+        check(len)
+    with pytest.raises(InputError, match="unknown statement"):
+        check(attend, scored="dot")
+    with pytest.raises(InputError, match="no polarity"):
+        check(attend, mask="maybe")
+    with pytest.raises(ConventionError, match="both a contract and single statements"):
+        check(attend, contract=CONTRACT, score="dot")
