@@ -11,7 +11,7 @@ from regard.errors import InputError
 FORMED = (
     *("2*d_h", "2*d_s", "d_h+d_s", "d_s+d_emb", "d_h+d_emb", "heads*d_head", "kv_heads*d_head"),
     *("3*heads*d_head", "heads*d_v", "batch*heads", "T_mem+T_dec", "2*T_enc", "2*T", "batch*T"),
-    *("batch*T_enc", "height*width", "d_h//2"),
+    *("batch*T_enc", "batch*T_dec", "height*width", "d_h//2"),
 )
 PLAIN = (
     *(

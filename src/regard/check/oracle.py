@@ -12,8 +12,12 @@ import numpy as np
 from regard.check.relations.base import Bench
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import Reading
+from regard.check.relations.rotated import before_rotation
 
 __all__ = ["Answer", "alibi_slopes", "declared_scale", "expected", "softmax", "unmasked"]
+
+
+_LOUD = 1e4  # what a mask adds is larger
 
 
 @dataclass(frozen=True)
@@ -95,20 +99,37 @@ def _scores(bench: Bench, here: Layout, reading: Reading) -> np.ndarray | None:
         contract.positions not in (False, "alibi", "rotary", "absolute", "recurrent")
     ):
         return unmasked(here, reading)
-    if reading.query is None or reading.key is None:
+    query, key = reading.query, reading.key
+    if query is None or key is None or query.shape[-1] != key.shape[-1]:
         return None
-    if reading.query.shape[-1] != reading.key.shape[-1]:
-        return None
-    scale = declared_scale(bench, reading.query.shape[-1])
+    scale = declared_scale(bench, query.shape[-1])
     if scale is None:
         return unmasked(here, reading)
-    scores = np.asarray(scale * (reading.query @ reading.key.swapaxes(-1, -2)))
+    scale /= before_rotation(bench, reading)
+    scores = np.asarray(scale * (query @ key.swapaxes(-1, -2)))
     if scores.shape[-2:] != reading.weights.shape[-2:]:
         return None
     if contract.positions == "alibi":
-        slopes = alibi_slopes(reading.heads)[0]
-        scores = scores + slopes[:, None, None] * _distance(here, scores.shape[-2:])
+        scores = np.asarray(scores + _nearest_bias(here, reading, scores))
     return scores
+
+
+def _nearest_bias(here: Layout, reading: Reading, scores: np.ndarray) -> np.ndarray:
+    """The linear bias in use that is nearest to the code's own scores.
+
+    There are two tables of slopes, and beyond the query the distance counts up or, where
+    attention looks both ways, down again.
+    """
+    distance = _distance(here, scores.shape[-2:])
+    options = [
+        slopes[:, None, None] * each
+        for slopes in alibi_slopes(reading.heads)
+        for each in (distance, -np.abs(distance))
+    ]
+    own = np.broadcast_to(reading.scores, scores.shape)
+    calm = np.isfinite(own) & (np.abs(own) < _LOUD)
+    gaps = [np.abs(scores + o - own)[calm].max() if calm.any() else np.inf for o in options]
+    return np.asarray(options[int(np.argmin(gaps))])
 
 
 def _distance(here: Layout, shape: tuple[int, ...]) -> np.ndarray:

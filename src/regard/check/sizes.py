@@ -34,11 +34,11 @@ SETS: tuple[Mapping[str, int], ...] = (
         **{"batch": 3, "T_enc": 7, "T_dec": 5, "T": 13, "T_mem": 6, "heads": 4, "kv_heads": 2},
         **{"d_head": 10, "d_s": 28, "d_h": 38, "d_attn": 16, "d_v": 46, "d_emb": 32},
         **{"vocab": 29, "layers": 2, "dirs": 2, "beam": 4, "height": 2, "width": 9},
-        **{"d_k": 34, "d_ff": 36, "n_features": 15, "n_classes": 17},
+        **{"d_k": 34, "d_ff": 36, "n_features": 25, "n_classes": 17},
     },
     {
         **{"batch": 4, "T_enc": 11, "T_dec": 3, "T": 13, "T_mem": 5, "heads": 6, "kv_heads": 3},
-        **{"d_head": 10, "d_s": 36, "d_h": 46, "d_attn": 16, "d_v": 18, "d_emb": 12},
+        **{"d_head": 10, "d_s": 36, "d_h": 46, "d_attn": 16, "d_v": 18, "d_emb": 40},
         **{"vocab": 29, "layers": 3, "dirs": 2, "beam": 2, "height": 2, "width": 7},
         **{"d_k": 34, "d_ff": 28, "n_features": 15, "n_classes": 19},
     },

@@ -162,15 +162,15 @@ def _examples(given: Given) -> Iterator[Claim]:
         if "batch" in (tokens := contract.axes(name))
     ]
     results = [(i, r.axes.split()) for i, r in enumerate(contract.returns)]
-    if not moved or not all("batch" in tokens for _, tokens in results):
+    if not moved or not all("batch" in axes for _, axes in results):
         return
     body = ["given = inputs()", "before = run(inputs())"]
     for name, i in moved:
         where = ", ".join([":"] * i + ["0"])
         body.append(f'given["{name}"][{where}] = 0.5')
     body.append("after = run(given)")
-    for index, tokens in results:
-        where = ", ".join([":"] * tokens.index("batch") + ["1:"])
+    for index, axes in results:
+        where = ", ".join([":"] * axes.index("batch") + ["1:"])
         body.append(f"assert same(after[{index}][{where}], before[{index}][{where}])")
     yield Claim("an_example_has_no_influence_on_the_others", tuple(body))
 

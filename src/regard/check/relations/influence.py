@@ -8,6 +8,7 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import Answer, answers
+from regard.check.relations.receptive import cool
 from regard.check.subject import Crash, Outcome
 
 __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weights_need_query"]
@@ -100,9 +101,34 @@ def parameters_matter(bench: Bench) -> Verdict | None:
         faint = kind == "param" and verdict is None and top < 1e-4 * largest
         if faint and _cancels(bench, here, short):
             verdict = _dead(name, None, True, largest)
-        if verdict is not None:
-            return verdict
+        if verdict is None or (gradient is not None and _wakes(bench, name, gradient)):
+            continue
+        return verdict
     return holds()
+
+
+def _wakes(bench: Bench, name: str, gradient: np.ndarray) -> bool:
+    """Whether entries without a gradient get one elsewhere.
+
+    Among cooler scores, where no weight is exactly one; in a longer sequence, of which a
+    table of positions or distances uses more rows.
+    """
+    dead = gradient == 0
+    if not dead.any() or np.isnan(gradient).any():
+        return False
+    args = [{**bench.probe.args, **cool(layout(bench))}]
+    benches = [bench]
+    lengths = [n for n in ("T", "T_enc", "T_dec") if n in bench.contract.every_axis]
+    if dead.any(axis=None) and not dead.all() and not set(lengths) & set(bench.contract.sizes):
+        longer = {n: 2 * bench.sizes[n] + 1 for n in lengths}
+        benches.append(bench.case.bench(bench.sizes.which, **longer))
+        args.append(benches[-1].probe.args)
+    for each, given in zip(benches, args, strict=True):
+        found = each.instance.gradients(given) if each.instance.crash is None else {}
+        again = found.get(name) if isinstance(found, dict) else None
+        if again is not None and again.shape == gradient.shape and (again[dead] != 0).any():
+            return True
+    return False
 
 
 def _cancels(bench: Bench, here: Layout, name: str) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.receptive import cool
+from regard.check.relations.receptive import cool, stays
 from regard.check.subject import Crash
 
 __all__ = [
@@ -86,6 +86,8 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
             calm = here.alignment(out) if out is not None else None
             if calm is not None:
                 light &= np.abs(calm).min(axis=1) < 1e-9
+        if light.any() and not heavy.any():
+            light &= stays(bench, args, light)
         if heavy.any() or light.any():
             return _disobeyed(here, name, heavy, light)
     out = bench.ok(**args)

@@ -33,6 +33,8 @@ VIEWS = frozenset(
 )
 _REPEATS = frozenset({"repeat", "repeat_interleave", "tile", "expand"})
 _HEADS = ("heads", "kv_heads")
+_CHANGES = frozenset({"mul", "div", "masked_fill", "where", "dropout", "normalize", "to"})
+_STEPS = 8
 
 
 @dataclass
@@ -96,7 +98,46 @@ def _read(here: Layout, site: Any, interleaved: bool) -> Reading | None:
     if context is None:
         context = _by_letters(here, site)
     query, key, value = parts
+    if "kv_heads" not in here.contract.every_axis:
+        key, value = _as_shared(query, key, value, scores)
     return Reading(site, weights, scores, query, key, value, context, heads, interleaved)
+
+
+def _as_shared(
+    query: np.ndarray | None,
+    key: np.ndarray | None,
+    value: np.ndarray | None,
+    scores: np.ndarray,
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Keys and values in the order in which the code shares them among the heads.
+
+    Head ``h`` of few keys is that of the queries ``h*n`` to ``h*n + n - 1``, by the field's
+    habit; where nobody declared it, every n-th head is right as well.
+    """
+    if query is None or key is None or query.shape[-1] != key.shape[-1]:
+        return key, value
+    heads = key.shape[1]
+    few = next((n for n in range(1, heads) if heads % n == 0 and _repeats(key, n)), heads)
+    if few in (1, heads):
+        return key, value
+    turn = np.arange(heads) % few * (heads // few)
+    fit = np.isfinite(scores) & (np.abs(scores) < 1e3)
+    gaps = []
+    for each in (key, key[:, turn]):
+        product = query @ each.swapaxes(-1, -2)
+        if product.shape != scores.shape:
+            return key, value
+        gaps.append(float(np.abs(product[fit] - _line(product[fit], scores[fit])).mean()))
+    if gaps[1] >= 0.5 * gaps[0]:
+        return key, value
+    return key[:, turn], None if value is None else value[:, turn]
+
+
+def _repeats(array: np.ndarray, few: int) -> bool:
+    """Whether heads come in ``few`` runs of equal ones."""
+    b, heads, n, d = array.shape
+    runs = array.reshape(b, few, heads // few, n, d)
+    return bool((runs == runs[:, :, :1]).all())
 
 
 def _head_names(here: Layout, site: Any) -> tuple[str, ...]:
@@ -164,11 +205,23 @@ def _by_letters(here: Layout, site: Any) -> np.ndarray | None:
 def used_weights(site: Any) -> Any:
     """The weights as they meet the values: after dropout, a late mask, renormalisation."""
     node = site.weights
-    for step in site.post_ops:
+    # Where no values are met, what becomes of the weights is followed to the result.
+    for step in site.post_ops or (() if site.contraction is not None else _onward(node)):
         if step.op in VIEWS or step.op in _REPEATS or step.shape != node.shape:
             break
         node = step
     return node
+
+
+def _onward(node: Any) -> list[Any]:
+    steps: list[Any] = []
+    while len(steps) < _STEPS:
+        uses = [u for u in node.uses if u.op in _CHANGES and u.shape == node.shape]
+        if not uses:
+            break
+        node = uses[-1]
+        steps.append(node)
+    return steps
 
 
 def _sorts(trace: Any) -> bool:
@@ -265,13 +318,10 @@ def merged(array: np.ndarray, interleaved: bool = False) -> np.ndarray:
 
 def _shared(here: Layout, node: Any, width: int, heads: int) -> int | None:
     """How many heads lie in these features: all, or those that groups of queries share."""
-    c = here.contract
-    if "kv_heads" in c.every_axis and here.sizes["kv_heads"] != heads:
-        d_head = (
-            here.sizes["d_head"] if "d_head" in c.every_axis or "d_model" in c.every_axis else 0
-        )
-        few = here.sizes["kv_heads"]
-        if d_head and width == few * d_head:
+    known = {"d_head", "d_model"} & set(here.contract.every_axis)
+    if known and heads == here.sizes["heads"]:
+        few, rest = divmod(width, here.sizes["d_head"])
+        if not rest and 0 < few < heads and heads % few == 0:
             return few
     return heads if width % heads == 0 else None
 

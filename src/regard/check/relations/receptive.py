@@ -1,15 +1,20 @@
 """Which key moves which query's row, against the declared pattern and masks."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from regard.check.finding import Measurement
-from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
+from regard.check.subject import Outcome
 
-__all__ = ["cool", "influences", "receptive_field", "weight_pattern"]
+__all__ = ["cool", "influences", "receptive_field", "redrawn", "stays", "weight_pattern"]
 
 _COOL = 0.2
+_NONE = 1e-9  # a weight below it is none
 
 
 @relation("receptive-field", "key j moves row t exactly where t may attend to j", cost=6)
@@ -25,6 +30,12 @@ def receptive_field(bench: Bench) -> Verdict | None:
     if found is None:
         return None
     moved, still = found
+    missed = still & here.allowed()
+    for other in redrawn(bench) if missed.any() else ():
+        again = influences(other, name)
+        if again is not None and ((again[1] & here.allowed()) != missed).any():
+            still = np.zeros_like(still)
+            break
     return _against(here, moved, still, name, "moves")
 
 
@@ -43,7 +54,40 @@ def weight_pattern(bench: Bench) -> Verdict | None:
         calm = here.alignment(out) if out is not None else None
         if calm is not None:
             unseen &= (np.abs(calm) < 1e-9).any(axis=1)
+    missed = unseen & here.allowed()
+    for other in redrawn(bench) if missed.any() else ():
+        drawn = _unseen(other)
+        if drawn is not None and ((drawn & here.allowed()) != missed).any():
+            unseen = np.zeros_like(unseen)
+            break
     return _against(here, seen, unseen, bench.contract.weights or "", "weighs")
+
+
+def _unseen(bench: Bench) -> np.ndarray | None:
+    here = layout(bench)
+    weights = here.alignment(bench.out) if isinstance(bench.base, Outcome) else None
+    return None if weights is None else (np.abs(weights) < 1e-9).any(axis=1)
+
+
+def redrawn(bench: Bench) -> Iterator[Bench]:
+    """The same code and masks with other content.
+
+    Sparse weights (sparsemax, the largest few, one-hot) and saturated ones leave keys out as
+    their content has it; a mask leaves out the same keys whatever they hold.
+    """
+    for more in (1, 2, 3):
+        case = Case(bench.case.loaded, bench.contract, seed=bench.case.seed + more)
+        yield case.bench(bench.sizes.which)
+
+
+def stays(bench: Bench, args: dict[str, Any], missed: np.ndarray) -> bool:
+    """Whether keys that get no weight under some arguments get none under other content."""
+    for other in redrawn(bench):
+        out = other.ok(**args)
+        weights = layout(other).alignment(out) if out is not None else None
+        if weights is not None and (np.abs(weights).min(axis=1)[missed] >= _NONE).any():
+            return False
+    return True
 
 
 def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -160,7 +160,9 @@ def returned_weights(bench: Bench) -> Verdict | None:
     returned = here.alignment(bench.out)
     if returned is None:
         return None
-    used = _stacked(here, readings(bench))
+    # Where no values are met, the weights are the result and are used by the caller.
+    met = [r for r in readings(bench) if r.site.contraction is not None or r.site.fused]
+    used = _stacked(here, met)
     if used is None:
         return None
     options = [used, *([used.mean(1, keepdims=True)] if used.shape[1] > 1 else [])]

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.operands import BENDS, bend_above, learned
 from regard.check.relations.reading import Reading, readings
+from regard.check.relations.rotated import before_rotation
 
 __all__ = ["form", "scale"]
 
@@ -24,6 +27,7 @@ def scale(bench: Bench) -> Verdict | None:
         if wanted is None or slope is None or r2 is None or r2 < 0.99:
             continue
         asked = True
+        slope *= before_rotation(bench, reading)
         if abs(slope / wanted - 1.0) > 0.02:
             return _scaled(bench, reading, slope, wanted, width)
     return holds() if asked else None
@@ -44,6 +48,8 @@ def form(bench: Bench) -> Verdict | None:
             if verdict is not None:
                 return verdict
         elif score in ("dot", "scaled_dot", "general") and not bench.contract.positions:
+            if any(n.op == "mul" and _is_masked(n) for n in site.pre_ops):
+                continue  # scores of 0 where a mask forbids; weights are taken away later
             asked = True
             late = next((n for n in site.pre_ops if n.op in BENDS), None)
             if late is not None:
@@ -64,6 +70,11 @@ def form(bench: Bench) -> Verdict | None:
                     depends_on=("score",),
                 )
     return holds() if asked else None
+
+
+def _is_masked(node: Any) -> bool:
+    """Whether an operand of a product is a mask of zeros and ones."""
+    return any(np.isin(np.unique(i.value), (0.0, 1.0)).all() for i in node.inputs if i.shape)
 
 
 def _activation(bench: Bench, site: Any) -> Verdict | None:

@@ -7,6 +7,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import layout
 from regard.check.relations.reading import VIEWS, readings
 from regard.check.subject import Crash
+from regard.check.trace.weighing import has_keys_of_its_own
 
 __all__ = ["found", "heads", "met", "once", "over_keys", "rises"]
 
@@ -75,6 +76,8 @@ def over_keys(bench: Bench) -> Verdict | None:
             over = ["an axis of size 1"]
         if set(over) <= keys or _is_consistent(site, set(over)):
             continue
+        if has_keys_of_its_own(site, here.n_keys):
+            continue
         return fails(
             "RG301",
             f"the softmax runs over {', '.join(over)}; each query's weights must sum to 1 over "
@@ -93,7 +96,9 @@ def _is_consistent(site: Any, over: set[str]) -> bool:
     Then the roles are the other way round than they are called. A renormalisation after the
     softmax makes another axis the one that counts, and is right as well.
     """
-    if any(n.op == "div" and len(n.inputs) == 2 for n in site.post_ops):
+    if any(
+        n.op == "normalize" or (n.op == "div" and len(n.inputs) == 2) for n in site.post_ops
+    ):
         return True
     node = site.contraction
     if node is None:

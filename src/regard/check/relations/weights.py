@@ -5,7 +5,8 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.subject import Outcome
+from regard.check.subject import Crash, Outcome
+from regard.check.trace.weighing import has_keys_of_its_own
 
 __all__ = ["positive", "repeated_keys", "sum_to_one"]
 
@@ -84,7 +85,8 @@ def positive(bench: Bench) -> Verdict | None:
 def repeated_keys(bench: Bench) -> Verdict | None:
     """Give every key and value twice: each weight halves, the context stays."""
     here = layout(bench)
-    if not _may_repeat(here):
+    known = _over_given_keys(bench)
+    if not _may_repeat(here) or known is False:
         return None
     axis = here.keys[0]
     n = bench.sizes[axis]
@@ -117,6 +119,7 @@ def repeated_keys(bench: Bench) -> Verdict | None:
                 f"`{name}` changes when every key and its value is given twice: the weights "
                 f"are no distribution over {here.key_name}",
                 about=name,
+                level="error" if known else "note",  # --score says what is meant
                 measured=(
                     Measurement("largest change", f"{np.abs(a - b).max():.3f}", "must be 0"),
                 ),
@@ -135,6 +138,23 @@ def _may_repeat(here: Layout) -> bool:
     plain = not c.positions or (c.positions == "recurrent" and not here.is_self)
     kinds = {c.kinds.get(n) for n in here.inputs}
     return plain and not kinds & {"lengths", "weights", "bias", "token_lists"}
+
+
+def _over_given_keys(bench: Bench) -> bool | None:
+    """Whether the weights are meant to be a distribution over the given keys alone.
+
+    Sinks and memories take their share, and a sigmoid weighs every key by itself. None where
+    neither a declaration nor a softmax that can be seen tells.
+    """
+    trace, contract = bench.trace, bench.contract
+    declared = contract.weights is not None or contract.score not in (None, "none")
+    if trace is None or isinstance(trace, Crash):
+        return declared or None
+    live, given = trace.live(), layout(bench).n_keys
+    sites = [s for s in trace.sites if s.weights.index in live]
+    if any(has_keys_of_its_own(s, given) for s in sites):
+        return False
+    return bool(sites) or declared or None
 
 
 def _other_axis(bench: Bench) -> str:

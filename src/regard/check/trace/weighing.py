@@ -8,15 +8,17 @@ renormalisation of a softmax that has its own site.
 from collections.abc import Iterator
 from typing import Any
 
-from regard.check.trace.records import Node
+from regard.check.trace.records import Node, Site
 
-__all__ = ["is_exponential", "normaliser", "over", "told_axis"]
+__all__ = ["has_keys_of_its_own", "is_exponential", "normaliser", "over", "told_axis"]
 
 _THROUGH = frozenset(
     {"mul", "where", "masked_fill", "setitem", "to", "clone", "contiguous", "clamp", "clip"}
     | {"getitem", "unsqueeze", "squeeze", "view", "reshape", "expand", "identity", "add"}
     | {"nan_to_num", "max2", "detach", "fill", "transpose", "permute", "T", "mT", "flatten"}
 )
+_JOINS = frozenset({"cat", "pad", "concatenate", "hstack", "vstack", "append", "setitem"})
+_FAR = 80  # operations above the scores among which a join is looked for
 _SHIFTS = frozenset({"sub", "clamp", "clip", "nan_to_num", "min2", "identity"})
 
 
@@ -51,6 +53,33 @@ def is_exponential(node: Node) -> Node | None:
             return None
         node = next((i for i in node.inputs if _has_exponential(i)), node.inputs[0])
     return None
+
+
+def has_keys_of_its_own(site: Site, given: int) -> bool:
+    """Whether a softmax runs over the given keys and some that the code joins to them.
+
+    Sinks, a key of zeros, learned memories: somewhere above the scores an axis of ``given``
+    entries is made longer, and the softmax has as many as came out.
+    """
+    if not isinstance(site.axis, int) or not given:
+        return False
+    count = site.weights.shape[site.axis]
+    if count <= given:
+        return False
+    todo, seen = [site.scores], set[int]()
+    while todo and len(seen) < _FAR:
+        node = todo.pop()
+        if node.index in seen:
+            continue
+        seen.add(node.index)
+        if node.op in _JOINS and any(
+            len(i.shape) == len(node.shape)
+            and any((a, b) == (given, count) for a, b in zip(i.shape, node.shape, strict=True))
+            for i in node.inputs
+        ):
+            return True
+        todo += node.inputs
+    return False
 
 
 def told_axis(node: Node) -> Node:
