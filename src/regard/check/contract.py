@@ -9,6 +9,7 @@ leaves out is guessed by :mod:`regard.check.roles`, and every guess is recorded 
 import difflib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -177,16 +178,38 @@ class Contract:
 
     @property
     def key_axis(self) -> str | None:
-        """Token of the axis that queries choose from: ``T_enc``, ``T``, ``T_mem+T_dec``."""
+        """Token of the axis that queries choose from: ``T_enc``, ``T``, ``T_mem+1``."""
         if self.weights is not None and self.sums_over:
             tokens = self.out_axes(self.weights)
             return tokens[self.sums_over[-1]]
         tokens = tuple(t for axes in self.inputs.values() for t in axes.split())
-        for wanted in ("T_enc", "T_mem+T_dec", "T_mem+T", "T"):
+        for wanted in ("T_enc", "T_mem+T_dec", "T_mem+T"):
             if wanted in tokens:
                 return wanted
+        if self.new_axis is not None:
+            return f"T_mem+{self.new_axis}"
+        if "T" in tokens:
+            return "T"
         if "height" in tokens and "width" in tokens:
             return "height*width"
+        return None
+
+    @property
+    def new_axis(self) -> str | None:
+        """Token of the keys that join a cache of ``T_mem``: ``1`` in a step, else ``T_dec``.
+
+        Every cached argument has a new one with the same axes but for this one, and there is
+        a query beside them; a memory that is read as it is has no such partner.
+        """
+        given = [tuple(a.split()) for n, a in self.inputs.items() if n not in self.kinds]
+        given = [axes for axes in given if axes]
+        cached = Counter(axes for axes in given if "T_mem" in axes)
+        for token in ("T_dec", "T", "1") if cached else ():
+            new = Counter[tuple[str, ...]]()
+            for axes, count in cached.items():
+                new[tuple(token if t == "T_mem" else t for t in axes)] += count
+            if new <= Counter(given) and new.total() + cached.total() < len(given):
+                return token
         return None
 
     @property

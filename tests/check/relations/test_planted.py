@@ -224,6 +224,8 @@ PLANTED = [
     # positions
     ("rotary", "turn(q) @ turn(k)", "turn(q) @ k", "distance-alone", "RG504"),
     ("rotary", "10000.0", "100.0", "rotation", "RG504"),
+    ("rotary", "softmax(dim=-1) @ v", "softmax(dim=-1) @ turn(v)", "distance-alone", "RG504"),
+    ("rotary", "softmax(dim=-1) @ v", "softmax(dim=-1) @ turn(v)", "values-unturned", "RG504"),
     ("alibi", "(cols - rows)", "(rows - cols)", "weights-recomputed", "RG504"),
     (
         "alibi",

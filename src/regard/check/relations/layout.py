@@ -73,8 +73,13 @@ class Layout:
         self.batch = self.sizes["batch"] if self.has_batch else 1
         self.joined = ""  # set where keys come in two arguments, cached and new
         key, query = self.contract.key_axis, self.contract.query_axis
+        masks = {n for n, kind in self.contract.kinds.items() if kind in MASKS}
+        self.new = self.contract.new_axis or query or ""
         if key is None and "T_mem" in every and query is not None:
-            key = self.joined = f"T_mem+{query}"
+            key = f"T_mem+{query}"
+        whole = any(key in a.split() for n, a in self.contract.inputs.items() if n not in masks)
+        if self.new and key == f"T_mem+{self.new}" and not whole:
+            self.joined = key
         self.keys = self._factors(key)
         self.queries = self._factors(query)
         if not self.queries and "beam" in every:
@@ -121,7 +126,15 @@ class Layout:
     def key_parts(self) -> list[str]:
         """Arguments with content at each key position (values too); queries left out."""
         if self.joined:
-            return [n for n in self.content if not _QUERY.search(n) and self._timed(n)]
+            cached = [n for n in self.content if self._is_cached(n)]
+            wanted = [self._but_for_time(n) for n in cached]
+            new = [
+                n
+                for n in self.content
+                if n not in cached and self._but_for_time(n) in wanted and not _QUERY.search(n)
+            ]
+            # Queries have the axes of new keys, and come first.
+            return [*new[max(0, len(new) - len(cached)) :], *cached]
         parts = [n for n in self.content if self.inputs[n].at(*self.keys)]
         # Earlier weights and biases lie along the keys and are no keys.
         parts = [n for n in parts if self.contract.kinds.get(n) not in ("weights", "bias")]
@@ -142,8 +155,17 @@ class Layout:
         others = [n for n in parts if n not in named]
         return named if any(_KEY.search(n) for n in others) or len(others) == 1 else []
 
-    def _timed(self, name: str) -> bool:
-        return bool(self.inputs[name].at("T_mem", *self.queries))
+    def _is_cached(self, name: str) -> bool:
+        return bool(self.inputs[name].at("T_mem"))
+
+    def _but_for_time(self, name: str) -> tuple[str, ...]:
+        """Axes of an argument with one token for cached and new positions."""
+        names = list(self.inputs[name].names)
+        for token in ("T_mem", self.new):
+            if token in names:
+                names[names.index(token)] = self.joined
+                break
+        return tuple(names)
 
     def _second_memory(self, name: str) -> bool:
         """A memory beside the one whose weights are declared, as (batch, n_features, d_h)."""
@@ -326,13 +348,11 @@ class Layout:
             cached = self.sizes["T_mem"]
             changes = {}
             for name in self.key_parts():
-                is_past = bool(self.inputs[name].at("T_mem"))
+                is_past = self._is_cached(name)
                 if is_past and j < cached:
                     changes[name] = self.noised(name, salt, scale, T_mem=j)
                 elif not is_past and j >= cached:
-                    changes[name] = self.noised(
-                        name, salt, scale, **{self.queries[0]: j - cached}
-                    )
+                    changes[name] = self.noised(name, salt, scale, **{self.new: j - cached})
             return changes
         index = np.unravel_index(j, [self.sizes.value(n) for n in self.keys])
         where = {n: int(i) for n, i in zip(self.keys, index, strict=True)}

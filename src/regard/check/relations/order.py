@@ -33,7 +33,8 @@ def key_order(bench: Bench) -> Verdict | None:
             return _scrambled(here, name, float(np.abs(b - a).max()))
     a, b = here.alignment(bench.out), here.alignment(out)
     if a is not None and b is not None:
-        a = a[..., order]
+        full = np.concatenate([order, np.arange(len(order), here.n_keys)])
+        a = a[..., full]
         a = a[:, :, order] if here.is_self and a.shape[2] == here.n_keys else a
         if not near(b, a, _loose(bench)):
             return _scrambled(here, bench.contract.weights or "", float(np.abs(b - a).max()))
@@ -180,9 +181,12 @@ def prefix(bench: Bench) -> Verdict | None:
 
 def _free_of_order(here: Layout) -> bool:
     c = here.contract
-    if not here.keys or here.joined or c.causal or c.window or "+" in here.keys[0]:
+    if not here.keys or not here.key_parts() or c.window:
         return False
-    if not here.key_parts():
+    if here.joined:
+        # Every query comes after the cached keys, whatever the causal pattern says.
+        return not c.positions and c.causal != "top_left"
+    if c.causal or "+" in here.keys[0]:
         return False
     return not c.positions or (c.positions == "recurrent" and not here.is_self)
 
@@ -190,6 +194,8 @@ def _free_of_order(here: Layout) -> bool:
 def _order(here: Layout) -> np.ndarray | None:
     """A rotation of the key positions that every query of every example may attend to."""
     allowed = here.allowed()
+    if here.joined:
+        allowed = allowed[..., : here.sizes["T_mem"]]
     if (allowed != allowed[:, :1]).any() and not here.contract.causal:
         return None
     if any(len(a.at(*here.keys)) > len(here.keys) for a in here.inputs.values()):
@@ -197,7 +203,7 @@ def _order(here: Layout) -> np.ndarray | None:
     common = np.flatnonzero(allowed[:, -1].all(axis=0))
     if len(common) < 3:
         return None
-    order = np.arange(here.n_keys)
+    order = np.arange(allowed.shape[-1])
     # The last stays last, so that a causal query that sees all stays the last too.
     inner = common[:-1] if here.contract.causal else common
     order[inner] = np.roll(inner, 1)
@@ -206,7 +212,8 @@ def _order(here: Layout) -> np.ndarray | None:
 
 def _reordered(here: Layout, order: np.ndarray) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    parts = [n for n in here.content if here.inputs[n].at(*here.keys)]
+    keys = ("T_mem",) if here.joined else here.keys
+    parts = [n for n in here.content if here.inputs[n].at(*keys)]
     if here.is_self:
         parts = [n for n in parts if here.inputs[n].at(*here.queries)]
     else:
@@ -215,7 +222,7 @@ def _reordered(here: Layout, order: np.ndarray) -> dict[str, Any]:
         value, axes = here.probe.args[name], here.inputs[name]
         if isinstance(value, tuple):
             continue
-        at = axes.at(*here.keys)
+        at = axes.at(*keys)
         rest = tuple(i for i in range(value.reshape(axes.shape).ndim) if i not in at)
         moved = value.reshape(axes.shape).transpose(*rest, *at)
         shape = moved.shape
@@ -246,9 +253,15 @@ def _query(here: Layout, name: str, value: Any, t: int) -> Any:
 
 def _scrambled(here: Layout, name: str, gap: float) -> Verdict:
     has_heads = "heads" in here.contract.every_axis
-    return fails(
+    code, text = (
         "RG401" if has_heads else "RG102",
-        f"`{name}` depends on the order in which the keys are given",
+        "depends on the order in which the keys are given",
+    )
+    if here.joined:
+        code, text = "RG102", "changes when cached keys and values are reordered alike"
+    return fails(
+        code,
+        f"`{name}` {text}",
         about=name,
         measured=(Measurement("change when keys are reordered", f"{gap:.3g}", "must be 0"),),
         depends_on=("positions", "causal"),

@@ -8,12 +8,17 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.reading import readings, spread, weighing
+from regard.check.relations.reading import VIEWS, readings, spread, weighing
 from regard.check.subject import Crash
 
-__all__ = ["by_distance", "rotation", "turned"]
+__all__ = ["by_distance", "plain_values", "rotation", "turned"]
 
 _OFFSETS = ("offset", "start", "position", "pos", "past", "start_pos", "shift")
+_CARRIED = VIEWS | {
+    *("chunk", "split", "unbind", "getitem", "cat", "repeat", "repeat_interleave", "stack"),
+    *("dropout", "tile"),
+}
+_PROJECTED = {"input", "linear", "matmul", "einsum", "add", "bmm", "mm", "addmm", "conv1d"}
 
 
 @relation(
@@ -60,7 +65,10 @@ _Wrong = tuple[str, tuple[Measurement, ...]]
 
 
 def _values_turn(here: Layout, site: Any) -> _Wrong | None:
-    value = None if site.value is None else spread(here, site.value, here.keys, 1)
+    weights = weighing(here, site.weights, site.axis)
+    if site.value is None or weights is None:
+        return None
+    value = spread(here, site.value, here.keys, weights.shape[1])
     if value is None or value.shape[2] != here.n_keys:
         return None
     gap = float(np.abs(value - value[:, :, :1]).max())
@@ -115,6 +123,23 @@ def rotation(bench: Bench) -> Verdict | None:
             if not any(near(part, t, 1e-3) for c in candidates for t in turned(c, first)):
                 return fails("RG504", "queries or keys are not turned by their positions")
     return holds() if asked else None
+
+
+@relation("values-unturned", "values are projected, and not turned", strict=True, cost=1)
+def plain_values(bench: Bench) -> Verdict | None:
+    """Follow the values of each softmax back through views to their projection."""
+    trace = bench.trace
+    if bench.contract.positions != "rotary" or trace is None or isinstance(trace, Crash):
+        return None
+    values = [site.value for site in trace.sites if site.value is not None]
+    todo = list(values)
+    while todo:
+        node = todo.pop()
+        if node.op in _CARRIED and node.inputs:
+            todo += node.inputs
+        elif node.op not in _PROJECTED:
+            return fails("RG504", "the values are turned as queries and keys are")
+    return holds() if values else None
 
 
 def turned(plain: np.ndarray, start: float) -> list[np.ndarray]:

@@ -1,6 +1,6 @@
 """Scores of arguments that nothing projects: the formula, straight from the arguments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def formula(bench: Bench) -> Verdict | None:
     """Compute weights and context from the arguments of a function without parameters."""
     here = layout(bench)
     c = bench.contract
-    if bench.case.loaded.is_module or c.positions or c.layer or not here.keys or here.joined:
+    if bench.case.loaded.is_module or c.positions or c.layer or not here.keys:
         return None
     scores = _scores(bench, here)
     if scores is None:
@@ -40,17 +40,23 @@ def _contexts(
     bench: Bench, here: Layout, weights: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """The one plain result with the features of the values, and what it should be."""
-    value, names = _value(here), list(here.contexts())
+    values, names = here.value_parts() or here.key_parts(), list(here.contexts())
     # A mask over the queries zeroes rows; the weights alone are compared then.
+    value = _over_keys(here, values)
     if value is None or len(names) != 1 or _has_query_mask(here):
         return
-    if bench.contract.out_axes(names[0])[-1:] != bench.contract.axes(value)[-1:]:
+    out = bench.contract.out_axes(names[0])
+    if out[-1:] != bench.contract.axes(values[0])[-1:]:
         return
     found = here.context(bench.out, names[0])
-    context = weights @ _spread(here, value, True)
+    context = weights @ value
     b, h, q, d = context.shape
-    if found is not None and h == 1 and found.shape == (b, q, d):
+    if found is None:
+        return
+    if h == 1 and found.shape == (b, q, d):
         yield names[0], found, context[:, 0]
+    elif "heads" in out and found.shape == (b, q, h * d):
+        yield names[0], found, context.transpose(0, 2, 1, 3).reshape(found.shape)
 
 
 def _scores(bench: Bench, here: Layout) -> np.ndarray | None:
@@ -59,9 +65,10 @@ def _scores(bench: Bench, here: Layout) -> np.ndarray | None:
     keys = [n for n in here.key_parts() if n not in here.value_parts()]
     queries = here.query_parts()
     memory = [n for n in here.content if n not in (*queries, *here.key_parts())]
-    if len(keys) != 1 or len(queries) != 1 or memory:
+    key = _over_keys(here, keys)
+    if key is None or len(queries) != 1 or memory:
         return None
-    query, key = _spread(here, queries[0], False), _spread(here, keys[0], True)
+    query = _spread(here, queries[0], here.queries or (here.new,))
     score = bench.contract.score
     if score in ("dot", "scaled_dot") and not learned:
         if query.shape[-1] != key.shape[-1]:
@@ -93,10 +100,10 @@ def _additive(
     return np.asarray(pairs @ bench.probe.args[vector[0]])
 
 
-def _spread(here: Layout, name: str, over_keys: bool) -> np.ndarray:
+def _spread(here: Layout, name: str, over: Sequence[str]) -> np.ndarray:
     """An argument as (batch, heads, position, features)."""
     axes, value = here.inputs[name], here.probe.args[name]
-    place = axes.at(*(here.keys if over_keys else here.queries))
+    place = axes.at(*over)
     batch, head = axes.at("batch"), axes.at("heads", "kv_heads")
     rest = tuple(i for i in range(len(axes.shape)) if i not in (*place, *batch, *head))
     array = value.reshape(axes.shape).transpose(*batch, *head, *place, *rest)
@@ -108,9 +115,17 @@ def _spread(here: Layout, name: str, over_keys: bool) -> np.ndarray:
     return np.asarray(array, dtype=np.float64)
 
 
-def _value(here: Layout) -> str | None:
-    values = here.value_parts() or here.key_parts()
-    return values[0] if len(values) == 1 else None
+def _over_keys(here: Layout, names: list[str]) -> np.ndarray | None:
+    """Keys or values as they are given, the cached ones before the new ones."""
+    if not here.joined:
+        return _spread(here, names[0], here.keys) if len(names) == 1 else None
+    cached = [n for n in names if here.inputs[n].at("T_mem")]
+    new = [n for n in names if n not in cached]
+    if len(cached) != 1 or len(new) != 1:
+        return None
+    return np.concatenate(
+        [_spread(here, cached[0], ("T_mem",)), _spread(here, new[0], (here.new,))], axis=2
+    )
 
 
 def _has_query_mask(here: Layout) -> bool:

@@ -1,5 +1,7 @@
 """Decoders step by step: which state scores the source, and that the state is carried on."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from regard.check.finding import Measurement
@@ -8,7 +10,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
 from regard.check.subject import Crash
 
-__all__ = ["state_carried", "step_convention"]
+__all__ = ["carried_itself", "cell_state", "state_carried", "step_convention"]
 
 
 @relation("state-carried", "word t moves every later step", cost=2)
@@ -69,6 +71,67 @@ def state_carried(bench: Bench) -> Verdict | None:
     return holds()
 
 
+@relation("state-carried-itself", "at fixed weights, word t moves later steps", cost=2)
+def carried_itself(bench: Bench) -> Verdict | None:
+    """Hold the attention weights and change the first word: later steps must still move."""
+    from regard.check.trace import record  # noqa: PLC0415 - heavy
+
+    here, plain = layout(bench), bench.trace
+    words, name = _words(here), next(iter(here.contexts()), "")
+    before = here.context(bench.out, name)
+    if words is None or before is None or isinstance(plain, Crash) or not plain.sites:
+        return None
+    held = [site.weights.value for site in plain.sites]
+
+    def hold(index: int, weights: np.ndarray) -> np.ndarray | None:
+        known = held[index] if index < len(held) else None
+        return known if known is not None and known.shape == weights.shape else None
+
+    args = {**bench.probe.args, words: here.noised(words, T_dec=0)}
+    other = record(bench.instance, bench.probe, bench.sizes, args=args, replace=hold)
+    if isinstance(other, Crash) or other.crash is not None:
+        return None
+    values = tuple(None if n is None else n.value for n in other.outputs)
+    after = here.context(replace(bench.out, outputs=values), name)
+    if after is None or after.shape[1] < 2:
+        return None
+    gap = np.abs(after - before).max(axis=(0, 2))
+    if gap[0] < 1e-5 or gap[1:].max() > 1e-7:
+        return holds()
+    return fails(
+        "RG803",
+        f"a word reaches later steps of `{name}` by the attention weights alone: the state "
+        "is not carried to the next step",
+        about=name,
+        measured=(Measurement("change of later steps at fixed weights", "0", "must not be 0"),),
+        depends_on=("positions",),
+        hidden="every shape is right; the decoder has hardly any memory",
+    )
+
+
+@relation("state-of-the-step-before", "h_t = cell(x_t, h_{t-1})", strict=True, cost=1)
+def cell_state(bench: Bench) -> Verdict | None:
+    """Find the cell of an earlier step above the state of each cell."""
+    trace = bench.trace
+    if _words(layout(bench)) is None or trace is None or isinstance(trace, Crash):
+        return None
+    live = trace.live()
+    cells = [n for n in trace.nodes if n.op.endswith("_cell") and n.index in live]
+    asked = False
+    for i, cell in enumerate(cells):
+        own = {n.index for n in cell.inputs if n.op == "param"}
+        before = {
+            n.index for n in cells[:i] if own & {p.index for p in n.inputs if p.op == "param"}
+        }
+        if not before or len(cell.inputs) < 2:
+            continue
+        asked = True
+        state = cell.inputs[1]
+        if not before & {state.index, *trace.above(state)}:
+            return fails("RG803", "the state of a cell is not that of the step before")
+    return holds() if asked else None
+
+
 @relation("step-convention", "step t scores with the declared state, s_{t-1} or s_t", cost=2)
 def step_convention(bench: Bench) -> Verdict | None:
     """Find the first step whose weights a word moves: its own (s_t) or the next (s_{t-1})."""
@@ -83,6 +146,15 @@ def step_convention(bench: Bench) -> Verdict | None:
     uses_new = bool(own.all())
     if not uses_new and own.any():
         return None
+    if found is not None and not uses_new and not found.any() and len(found) > 1:
+        return fails(
+            "RG305",
+            "no word moves the weights: every step scores the source with the same state",
+            about=bench.contract.weights or "",
+            measured=(Measurement("steps whose weights a word moves", "0", "must not be 0"),),
+            depends_on=("positions", "score"),
+            hidden="every shape is right; the decoder looks at one place all the time",
+        )
     if uses_new == (convention == "luong"):
         return holds()
     is_new = "the state after the step, s_t" if uses_new else "the state before it, s_{t-1}"
