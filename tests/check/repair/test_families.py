@@ -106,13 +106,13 @@ LINES = [
         "scale",
     ),
     (
-        "may = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=None)",
-        "may = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=may)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=None)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=m)",
         "option",
     ),
     (
-        "may = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, is_causal=True)",
-        "may = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=may)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, is_causal=True)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=m)",
         "option",
     ),
     ("out = k.reshape(total, batch, -1)", None, "reshape"),

@@ -10,7 +10,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.padding import _mask_of
 from regard.check.subject import Crash, Outcome
 
-__all__ = ["all_masked", "half_precision", "large_scores"]
+__all__ = ["all_masked", "half_precision", "large_scores", "without_keys"]
 
 _SLACK = 0.01  # of a sum of weights
 
@@ -117,16 +117,10 @@ def all_masked(bench: Bench) -> Verdict | None:
         return None  # the author says that there is no such query
     names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
     for name in names:
-        kind = bench.contract.kinds[name]
-        keep = here.keep(name)
-        if kind in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
+        emptied = without_keys(here, name)
+        if emptied is None:
             continue
-        if keep.shape[1] > 1:
-            emptied = _row_off(here, name)
-        else:
-            fresh = keep[:, 0].copy()
-            fresh[0] = False
-            emptied = _mask_of(here, name, fresh)
+        keep = here.keep(name)
         out = bench.ok(**{name: emptied})
         if out is None:
             continue
@@ -158,6 +152,18 @@ def all_masked(bench: Bench) -> Verdict | None:
                 depends_on=("all_masked", f"kinds.{name}"),
             )
     return holds() if names else None
+
+
+def without_keys(here: Layout, name: str) -> np.ndarray | None:
+    """A mask that allows a query of the first example no key, None where none can be made."""
+    keep = here.keep(name)
+    if here.contract.kinds[name] in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
+        return None
+    if keep.shape[1] > 1:
+        return _row_off(here, name)
+    fresh = keep[:, 0].copy()
+    fresh[0] = False
+    return np.asarray(_mask_of(here, name, fresh))
 
 
 def _reads(here: Layout, args: dict[str, Any], out: Outcome, row: slice) -> bool:
