@@ -91,7 +91,7 @@ def _activation(bench: Bench, site: Any) -> Verdict | None:
     found = next((b for b in bends if b is not None), None)
     if found is not None and found.op == wanted and late is None:
         times = found.inputs[0] if found.inputs else found
-        while times.op in ("view", "reshape", "transpose", "permute") and times.inputs:
+        while times.op in ("view", "reshape", "transpose", "permute", "neg") and times.inputs:
             times = times.inputs[0]
         both = [
             any(s.startswith("input:") and s not in own for s in n.sources)

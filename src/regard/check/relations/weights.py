@@ -156,7 +156,8 @@ def _over_given_keys(bench: Bench) -> bool | None:
         return False
     if any(n.op == "topk" for n in trace.nodes):
         return False  # the largest few of twice as many keys are other ones
-    return bool(sites) or declared or None
+    over = (s.weights.shape[s.axis] for s in sites if isinstance(s.axis, int))
+    return given in over or declared or None
 
 
 def _other_axis(bench: Bench) -> str:
