@@ -80,3 +80,11 @@ def xp(request: pytest.FixtureRequest) -> Library:
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(20150519)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a busy machine the clock of a check may strike inside a destructor."""
+    late = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+    for item in items:
+        if {"check", "zoo"} & set(item.path.parts[-4:]):
+            item.add_marker(late)

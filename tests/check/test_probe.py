@@ -28,13 +28,13 @@ def test_every_form_of_a_mask_says_the_same(kind: str, truth: object) -> None:
     made = probe(inputs={"x": "batch T_enc d_h", "m": "batch 1 T_enc"}, kinds={"m": kind})
     real = truth(made.args["m"])[:, 0]  # type: ignore[operator]
     np.testing.assert_array_equal(real, made.masks["m"].real)
-    assert real[0].all()
+    assert real[1].all()
     assert len({int(row.sum()) for row in real}) == 3
 
 
 def test_padding_comes_first_where_that_is_declared() -> None:
     made = probe(inputs={"m": "batch T_enc"}, kinds={"m": "keep"}, padding="left")
-    assert made.args["m"][1].tolist() == [False] * 2 + [True] * 5
+    assert made.args["m"][0].tolist() == [False] * 2 + [True] * 5
 
 
 def test_lengths_and_token_lists_agree_with_their_masks() -> None:

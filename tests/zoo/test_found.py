@@ -19,8 +19,6 @@ NOT_YET = {
     "RG203_mean_of_all": "blames the line after, where the scores are made",
     "RG304_first_of_two": "named for the padding that the other weights see",
     "RG801_tiled_mask": "named for the polarity that another example's mask seems to have",
-    "RG702": "no relation asks for a finite gradient",
-    "RG703": "no relation asks which keys a gradient reaches",
     "RG903": "named state-kept: it does not try whether a seed would make the calls equal",
     "RG904": "an argument that could be anything is taken for a tensor",
 }

@@ -169,6 +169,10 @@ def _cat(node: "Node", names: _Names) -> list[str | None]:
     dim = node.arguments.get("dim", 0) % rank
     axes: list[str | None] = list(_fullest(node.inputs))
     simple = names.of(node.shape[dim])
+    parts = [n for n in node.inputs if n.shape[dim]]
+    if len(parts) == 1:
+        axes[dim] = parts[0].axes[dim]  # joined with nothing
+        return axes
     if simple.startswith("d_") and simple.isidentifier():
         axes[dim] = simple  # two halves of d_head are d_head again
     elif all(n.axes[dim] == node.inputs[0].axes[dim] for n in node.inputs):

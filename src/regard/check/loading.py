@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_AGAIN = 0.2  # seconds between alarms once the time is up
+
+
 class TookTooLong(BaseException):
     """A call ran past its share of the time; no `except Exception` of the user stops it."""
 
@@ -80,7 +83,8 @@ def limit(seconds: float) -> Iterator[None]:
         return
     started = time.monotonic()
     left, _ = signal.getitimer(signal.ITIMER_REAL)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, left) if left else seconds)
+    # Again and again: one that falls into a destructor is lost to Python.
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, left) if left else seconds, _AGAIN)
     try:
         yield
     finally:
@@ -88,7 +92,7 @@ def limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         if left:
             rest = left - (time.monotonic() - started)
-            signal.setitimer(signal.ITIMER_REAL, max(rest, 1e-3))
+            signal.setitimer(signal.ITIMER_REAL, max(rest, 1e-3), _AGAIN)
 
 
 @dataclass(frozen=True)

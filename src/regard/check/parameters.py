@@ -42,6 +42,8 @@ def redraw(module: Any) -> None:
                     fresh = noise * 0.8
             elif "bias" in last:
                 fresh = 0.2 * noise
+            elif p.numel() > 1 and p[0] not in (0.0, 1.0) and bool((p == p[0]).all()):
+                fresh = p * (1.0 + 0.15 * noise)  # learned factors keep their magnitude
             elif id(p) in norms:
                 fresh = 1.0 + 0.15 * noise
             elif p.numel() == 1:

@@ -1,7 +1,7 @@
 """Inputs whose axes, examples and padding can be told apart.
 
 All inputs are NumPy arrays by argument name. Scores stay of order one: a saturated softmax
-hides influence. Every example has another number of real positions, the first has them all.
+hides influence. Every example has another number of real positions, the second has them all.
 """
 
 import hashlib
@@ -16,7 +16,8 @@ from regard.check.sizes import Sizes, names_in
 
 __all__ = ["Mask", "Probe"]
 
-_PAD = (0, 2, 3, 1, 4)
+# The first example is padded too: code that takes its mask for everyone shows.
+_PAD = (2, 0, 3, 1, 4)
 _SEQUENCES = ("T_enc", "T", "T_dec", "T_mem")
 _FEATURES = ("d_", "heads", "kv_heads", "dirs", "n_", "vocab", "layers")
 

@@ -61,7 +61,9 @@ def failures(results: Results) -> dict[str, str]:
 def test_a_decoder_that_is_fed_its_contexts_holds_every_relation() -> None:
     results = judged()
     assert failures(results) == {}
-    assert {"state-carried-itself", "step-convention"} <= set(results.names)
+    assert {"state-carried-itself", "step-convention", "weights-follow-state"} <= set(
+        results.names
+    )
 
 
 def test_a_state_that_goes_on_by_the_context_alone_is_not_carried() -> None:
@@ -69,9 +71,17 @@ def test_a_state_that_goes_on_by_the_context_alone_is_not_carried() -> None:
     assert found["state-carried-itself"] == "RG803"
 
 
+def test_a_state_that_is_used_for_its_scores_alone_is_carried_all_the_same() -> None:
+    unread = (
+        "states.append(state)",
+        "states.append(torch.cat([words[:, t], context], -1)[:, : state.size(-1)])",
+    )
+    assert "state-carried-itself" not in failures(judged(*unread))
+
+
 def test_a_decoder_that_asks_with_its_first_state_at_every_step_is_found() -> None:
     found = failures(judged("self.W(state)", "self.W(start)"))
-    assert found["step-convention"] == "RG305"
+    assert found["weights-follow-state"] == "RG305"
 
 
 def test_a_sum_of_cells_without_memory_is_no_repair() -> None:

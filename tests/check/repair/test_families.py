@@ -94,6 +94,27 @@ LINES = [
     ("out = q.mul_(2)", "out = q.mul(2)", "in-place"),
     ("out = q.detach() @ k.mT", "out = q @ k.mT", "gradient"),
     ("out = torch.cat([k, k], dim=0)", "out = torch.cat([k, k], dim=1)", "axis"),
+    ("out = torch.relu(q + 1)", "out = torch.tanh(q + 1)", "function"),
+    (
+        "out = [k[:, 0] for t in ()]\n    for t in range(total): out.append(k[:, 0])",
+        "out = [k[:, 0] for t in ()]\n    for t in range(total): out.append(k[:, t])",
+        "index",
+    ),
+    (
+        "out = F.scaled_dot_product_attention(q, q, q, scale=1.0)",
+        "out = F.scaled_dot_product_attention(q, q, q)",
+        "scale",
+    ),
+    (
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=None)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=m)",
+        "option",
+    ),
+    (
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, is_causal=True)",
+        "m = keep[:, None]\n    out = F.scaled_dot_product_attention(q, k, k, attn_mask=m)",
+        "option",
+    ),
     ("out = k.reshape(total, batch, -1)", None, "reshape"),
 ]
 
@@ -145,6 +166,16 @@ LAYERS = [
         "reshape",
     ),
     (
+        ("self.a = nn.Linear(width, width)", "out = x * 2"),
+        ("self.a = nn.Linear(width, width)", "out = self.a(x) * 2"),
+        "own-function",
+    ),
+    (
+        ("self.a, self.b = nn.Linear(width, 3), nn.Linear(width, 3)", "out = self.a(x)"),
+        ("self.a, self.b = nn.Linear(width, 3), nn.Linear(width, 3)", "out = self.b(state)"),
+        "unused",
+    ),
+    (
         ("self.a = None", "out = F.dropout(x, 0.5)"),
         ("self.a = None", "out = F.dropout(x, 0.5, training=self.training)"),
         "dropout",
@@ -163,6 +194,15 @@ def test_a_repair_of_a_layer_is_among_the_candidates(lines, fixed, kind: str) ->
     program = Program(source, "made.py", "M", MODULE)
     wanted = HEAD + LAYER.format(made=fixed[0], line=fixed[1])
     assert wanted in {patched(source, c.spans) for c in generate(program, [kind])}
+
+
+def test_a_layer_that_no_line_calls_is_tried_around_what_is_returned() -> None:
+    made = "self.a, self.b = nn.Linear(width, width), nn.Linear(width, width)"
+    source = HEAD + LAYER.format(made=made, line="out = self.a(x)")
+    program = Program(source, "made.py", "M", MODULE)
+    found = {patched(source, c.spans) for c in generate(program, ["unused"])}
+    assert source.replace("return out", "return self.b(out)") in found
+    assert source.replace("return out", "return self.a(out)") not in found
 
 
 def test_one_idea_that_is_written_twice_is_changed_at_both_places() -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from regard.check.finding import Measurement
-from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
+from regard.check.relations.base import Bench, Case, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.padding import _mask_of
 from regard.check.subject import Crash, Outcome
 
-__all__ = ["all_masked", "half_precision", "large_scores"]
+__all__ = ["all_masked", "half_precision", "large_scores", "without_keys"]
+
+_SLACK = 0.01  # of a sum of weights
 
 
 @relation("large-scores-finite", "scores of any size give finite weights", cost=1)
@@ -22,8 +24,11 @@ def large_scores(bench: Bench) -> Verdict | None:
     names = [n for n in names if not layout(bench).is_learned(n)]
     if not names:
         return None
-    for scale in (30.0, 1000.0):
-        out = bench.run(**{n: bench.probe.args[n] * scale for n in names})
+    # Turned queries have scores of the other sign: those of every key may be far below 0.
+    turned = set(layout(bench).query_parts())
+    for scale, sign in ((30.0, 1.0), (30.0, -1.0), (1000.0, 1.0)):
+        signs = {n: sign if n in turned else 1.0 for n in names}
+        out = bench.run(**{n: bench.probe.args[n] * scale * signs[n] for n in names})
         if isinstance(out, Crash):
             return fails(
                 "RG602",
@@ -42,7 +47,38 @@ def large_scores(bench: Bench) -> Verdict | None:
                 measured=(Measurement("inputs scaled by", f"{scale:.0f}", "must stay finite"),),
                 hidden="scores of order one are right; training reaches large ones late",
             )
+        lost = _lost(layout(bench), out)
+        if lost is not None:
+            return fails(
+                "RG303",
+                f"`{bench.contract.weights}` no longer sums to 1 when scores are large",
+                about=bench.contract.weights or "",
+                measured=(
+                    Measurement("inputs scaled by", f"{scale:.0f}"),
+                    Measurement("sum over the keys", f"{lost:.3g}", "must be 1"),
+                ),
+                depends_on=("weights",),
+                hidden="scores of order one are right; training reaches large ones late",
+            )
     return holds()
+
+
+def _lost(here: Layout, out: Outcome | None) -> float | None:
+    """The sum of weights that is farthest from one, where every plain sum is one."""
+    if out is None or here.contract.weights is None:
+        return None
+    rows = np.asarray(np.any(here.allowed(), axis=-1))
+    plain, large = here.alignment(here.bench.out), here.alignment(out)
+    if plain is None or large is None or plain.shape[2] != rows.shape[1]:
+        return None
+    if plain.shape[0] != rows.shape[0]:
+        return None
+    live = np.broadcast_to(rows[:, None], plain.shape[:3])
+    if np.abs(plain.sum(-1)[live] - 1.0).max(initial=0.0) > _SLACK:
+        return None  # weights-sum-to-one says so
+    total = large.sum(-1)[live]
+    worst = total[np.abs(total - 1.0).argmax()] if total.size else 1.0
+    return float(worst) if abs(worst - 1.0) > _SLACK else None
 
 
 @relation("half-precision", "in half precision the result is that of float32, rounded", cost=2)
@@ -81,16 +117,10 @@ def all_masked(bench: Bench) -> Verdict | None:
         return None  # the author says that there is no such query
     names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
     for name in names:
-        kind = bench.contract.kinds[name]
-        keep = here.keep(name)
-        if kind in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
+        emptied = without_keys(here, name)
+        if emptied is None:
             continue
-        if keep.shape[1] > 1:
-            emptied = _row_off(here, name)
-        else:
-            fresh = keep[:, 0].copy()
-            fresh[0] = False
-            emptied = _mask_of(here, name, fresh)
+        keep = here.keep(name)
         out = bench.ok(**{name: emptied})
         if out is None:
             continue
@@ -98,6 +128,8 @@ def all_masked(bench: Bench) -> Verdict | None:
         weights = here.alignment(out)
         row = slice(0, 1) if keep.shape[1] > 1 else slice(None)
         heavy = weights is not None and not bad and np.abs(weights[0][:, row]).max() > 1e-6
+        if weights is None and declared == "zeros" and not bad:
+            heavy = _reads(here, {name: emptied}, out, row)
         if declared == "zeros" and (bad or heavy):
             return fails(
                 "RG205",
@@ -122,6 +154,32 @@ def all_masked(bench: Bench) -> Verdict | None:
     return holds() if names else None
 
 
+def without_keys(here: Layout, name: str) -> np.ndarray | None:
+    """A mask that allows a query of the first example no key, None where none can be made."""
+    keep = here.keep(name)
+    if here.contract.kinds[name] in ("zero_padded", "token_ids_pad0") or len(keep) < 2:
+        return None
+    if keep.shape[1] > 1:
+        return _row_off(here, name)
+    fresh = keep[:, 0].copy()
+    fresh[0] = False
+    return np.asarray(_mask_of(here, name, fresh))
+
+
+def _reads(here: Layout, args: dict[str, Any], out: Outcome, row: slice) -> bool:
+    """Whether rows of the first example, whose keys are all forbidden, move with the keys."""
+    if here.is_self or not here.has_batch:
+        return False  # a position's own content is its query too
+    changes = {n: here.noised(n, 5, batch=0) for n in here.key_parts()}
+    again = here.bench.ok(**args, **changes)
+    for name in here.contexts():
+        a = here.context(out, name)
+        b = here.context(again, name) if again is not None else None
+        if a is not None and b is not None and not near(b[0][row], a[0][row], 1e-5):
+            return True
+    return False
+
+
 def _row_off(here: Layout, name: str) -> np.ndarray:
     """A (query, key) mask that allows the first query of the first example nothing."""
     value, axes = here.probe.args[name].copy(), here.inputs[name]
@@ -137,6 +195,8 @@ def _row_off(here: Layout, name: str) -> np.ndarray:
 
 
 def _spread(weights: Any, bad: str) -> tuple[Measurement, ...]:
+    if weights is None and not bad:
+        return (Measurement("change with keys that are forbidden", "not 0", "must be 0"),)
     if bad or weights is None:
         return (Measurement(f"`{bad}`" if bad else "context", "NaN", "must be finite"),)
     largest = f"{np.abs(weights[0]).max():.3f}"

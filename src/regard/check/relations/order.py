@@ -7,9 +7,12 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.softmaxes import is_consistent
 from regard.check.subject import Crash
 
 __all__ = ["key_order", "order_matters", "prefix", "queries_apart"]
+
+_RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
 
 @relation("key-order", "attend(query, P keys) = attend(query, keys)", cost=1)
@@ -118,6 +121,7 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     "RG103",
                     f"`{name}` of a query depends on the other queries",
                     about=name,
+                    level="note" if _compete(bench) else "error",
                     depends_on=("inputs",),
                     measured=(
                         Measurement(
@@ -129,6 +133,19 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     hidden="every shape is right; a single query is right",
                 )
     return holds()
+
+
+def _compete(bench: Bench) -> bool:
+    """Whether queries share out each key among them, as slots do: only the author can tell."""
+    here, trace = layout(bench), bench.trace
+    if bench.contract.score is not None or trace is None or isinstance(trace, Crash):
+        return False
+    for site in trace.sites:
+        axes = {site.axis} if isinstance(site.axis, int) else set(site.axis or ())
+        over = {site.weights.axes[i] for i in axes}
+        if over and over <= set(here.queries) and is_consistent(site, over):
+            return True
+    return False
 
 
 @relation("prefix", "under a causal mask, f(x[:n]) = f(x)[:n]", cost=2)
@@ -188,7 +205,25 @@ def _free_of_order(here: Layout) -> bool:
         return not c.positions and c.causal != "top_left"
     if c.causal or "+" in here.keys[0]:
         return False
-    return not c.positions or (c.positions == "recurrent" and not here.is_self)
+    if c.positions == "recurrent":
+        return not here.is_self and not _recurs_over_keys(here)
+    return not c.positions
+
+
+def _recurs_over_keys(here: Layout) -> bool:
+    """Whether the recurrence that is declared is one over the keys, as in an encoder."""
+    trace = here.bench.trace
+    if trace is None or isinstance(trace, Crash):
+        return not here.queries
+    keys = {f"input:{n}" for n in here.key_parts()}
+    others = {f"input:{n}" for n in here.query_parts()}
+    return any(
+        n.op in _RECURRENT
+        and n.inputs
+        and keys & set(n.inputs[0].sources)
+        and not others & set(n.inputs[0].sources)
+        for n in trace.nodes
+    )
 
 
 def _order(here: Layout) -> np.ndarray | None:

@@ -62,6 +62,8 @@ def _scattered(here: Layout, keep: np.ndarray, tail: bool) -> np.ndarray:
         return np.asarray(np.arange(here.n_keys)[None] < counts[:, None])
     fresh = rng.random(keep.shape) < 0.6
     fresh[np.arange(len(fresh)), rng.integers(0, 2, len(fresh))] = True
+    # One example may not read its first key, which a tail of padding never forbids.
+    fresh[0, 0], fresh[0, 1 % fresh.shape[1]] = False, True
     return np.asarray(fresh)
 
 
@@ -103,6 +105,9 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
         rows = rows & ~unread if here.is_self else rows
         if not near(b[rows], a[rows], _loose(bench)):
             return _disobeyed(here, name, rows, np.zeros(1, dtype=bool))
+        lost = rows & ~np.isfinite(a).reshape(*a.shape[:2], -1).all(-1)
+        if lost.any():  # every key was forbidden to a query that may read some
+            return _disobeyed(here, name, np.zeros(1, dtype=bool), lost)
     return None
 
 

@@ -11,9 +11,18 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
 from regard.check.subject import Outcome
 
-__all__ = ["cool", "influences", "receptive_field", "redrawn", "stays", "weight_pattern"]
+__all__ = [
+    "cool",
+    "hidden_weights",
+    "influences",
+    "receptive_field",
+    "redrawn",
+    "stays",
+    "weight_pattern",
+]
 
 _COOL = 0.2
+_GONE = 1e-8  # below the least number of half precision
 _NONE = 1e-9  # a weight below it is none
 
 
@@ -61,6 +70,23 @@ def weight_pattern(bench: Bench) -> Verdict | None:
             unseen = np.zeros_like(unseen)
             break
     return _against(here, seen, unseen, bench.contract.weights or "", "weighs")
+
+
+@relation("hidden-weights-vanish", "weights[t, j] = 0 where j is hidden from t", strict=True)
+def hidden_weights(bench: Bench) -> Verdict | None:
+    """A fill that is only a little below the scores hides nothing from a loud key."""
+    here = layout(bench)
+    weights = here.alignment(bench.out)
+    if weights is None or not here.keys or weights.shape[2] != here.n_queries:
+        return None
+    hidden = ~here.allowed() & here.allowed().any(-1, keepdims=True)
+    if not hidden.any():
+        return None
+    if np.abs(weights).max(axis=1)[hidden].max() > _GONE:
+        return fails(
+            "RG202", "a hidden key keeps some weight", about=bench.contract.weights or ""
+        )
+    return holds()
 
 
 def _unseen(bench: Bench) -> np.ndarray | None:

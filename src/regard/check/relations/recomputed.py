@@ -16,7 +16,14 @@ from regard.check.oracle import (
 )
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.reading import VIEWS, Reading, flat, merged, readings
+from regard.check.relations.reading import (
+    VIEWS,
+    Reading,
+    flat,
+    merged,
+    readings,
+    used_weights,
+)
 
 __all__ = [
     "contexts",
@@ -29,6 +36,7 @@ __all__ = [
 ]
 
 _VIEWS = VIEWS | {"dropout"}
+_CHOICES = frozenset({"sign", "one_hot", "argmax", "topk", "scatter", "scatter_"})
 
 
 @relation("weights-recomputed", "weights = softmax(declared score), in float64", cost=1)
@@ -45,6 +53,8 @@ def weights(bench: Bench) -> Verdict | None:
         turned = expected(bench, other) if other is not None else None
         if turned is not None and _same(bench, plain.weights, turned.weights):
             continue  # heads of neighbouring features: legitimate, and asked of repairs below
+        if bench.contract.score in (None, "none") and _chosen(bench, plain):
+            continue
         return _wrong_weights(bench, plain, answer)
     return holds() if asked else None
 
@@ -297,6 +307,13 @@ def _stacked(here: Layout, found: list[Reading]) -> np.ndarray | None:
     if len(fitting) == here.n_queries and all(r.weights.shape[2] == 1 for r in fitting):
         return np.concatenate([r.weights for r in fitting], axis=2)
     return None
+
+
+def _chosen(bench: Bench, reading: Reading) -> bool:
+    """Whether weights are picked or signed after the softmax, as no slip of the pen does."""
+    trace = bench.trace
+    onward = trace.above(used_weights(reading.site)) - trace.above(reading.site.weights)
+    return any(n.op in _CHOICES for n in trace.nodes if n.index in onward)
 
 
 def _wrong_weights(bench: Bench, reading: Reading, answer: Answer) -> Verdict:

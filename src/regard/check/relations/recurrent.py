@@ -1,6 +1,7 @@
 """Decoders step by step: which state scores the source, and that the state is carried on."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -8,9 +9,10 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
+from regard.check.relations.reading import weighing
 from regard.check.subject import Crash
 
-__all__ = ["carried_itself", "cell_state", "state_carried", "step_convention"]
+__all__ = ["carried_itself", "cell_state", "follows", "state_carried", "step_convention"]
 
 
 @relation("state-carried", "word t moves every later step", cost=2)
@@ -96,7 +98,11 @@ def carried_itself(bench: Bench) -> Verdict | None:
     if after is None or after.shape[1] < 2:
         return None
     gap = np.abs(after - before).max(axis=(0, 2))
-    if gap[0] < 1e-5 or gap[1:].max() > 1e-7:
+    # A result without the state shows it in the scores of later steps alone.
+    asks = _later_scores(here, plain, other)
+    if asks is None:
+        return None
+    if gap[0] < 1e-5 or gap[1:].max() > 1e-7 or asks:
         return holds()
     return fails(
         "RG803",
@@ -107,6 +113,24 @@ def carried_itself(bench: Bench) -> Verdict | None:
         depends_on=("positions",),
         hidden="every shape is right; the decoder has hardly any memory",
     )
+
+
+def _later_scores(here: Layout, plain: Any, other: Any) -> bool | None:
+    """Whether scores from the third step on differ between two recordings."""
+    pairs = list(zip(plain.sites, other.sites, strict=False))
+    if len(plain.sites) == len(other.sites) == here.n_queries:
+        rows = [(a.scores.value, b.scores.value) for a, b in pairs[2:]]
+    elif len(pairs) == 1:
+        both = [weighing(here, s.scores, s.axis) for s in pairs[0]]
+        if both[0] is None or both[1] is None or both[0].shape[2] != here.n_queries:
+            return None
+        rows = [(both[0][:, :, 2:], both[1][:, :, 2:])]
+    else:
+        return None
+    gaps = [
+        np.nan_to_num(np.abs(a - b)).max(initial=0.0) for a, b in rows if a.shape == b.shape
+    ]
+    return bool(max(gaps, default=0.0) > 1e-7)
 
 
 @relation("state-of-the-step-before", "h_t = cell(x_t, h_{t-1})", strict=True, cost=1)
@@ -132,6 +156,26 @@ def cell_state(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
+@relation("weights-follow-state", "words move the weights of their step or a later one", cost=2)
+def follows(bench: Bench) -> Verdict | None:
+    """See that not every step scores the source with the initial state."""
+    if bench.contract.score in ("pooling", "none"):
+        return None
+    found = _weight_moves(bench, layout(bench))
+    if found is None or len(found) < 2:
+        return None
+    if found.any():
+        return holds()
+    return fails(
+        "RG305",
+        "no word moves the weights: every step scores the source with the same state",
+        about=bench.contract.weights or "",
+        measured=(Measurement("steps whose weights a word moves", "0", "must not be 0"),),
+        depends_on=("positions", "score"),
+        hidden="every shape is right; the decoder looks at one place all the time",
+    )
+
+
 @relation("step-convention", "step t scores with the declared state, s_{t-1} or s_t", cost=2)
 def step_convention(bench: Bench) -> Verdict | None:
     """Find the first step whose weights a word moves: its own (s_t) or the next (s_{t-1})."""
@@ -140,21 +184,14 @@ def step_convention(bench: Bench) -> Verdict | None:
     if convention is None:
         return None
     found = _weight_moves(bench, here)
+    if found is not None and not found.any():
+        return None  # weights-follow-state says so
     own = _word_moves(bench, here) if found is None else np.diagonal(found)
     if own is None:
         return None
     uses_new = bool(own.all())
     if not uses_new and own.any():
         return None
-    if found is not None and not uses_new and not found.any() and len(found) > 1:
-        return fails(
-            "RG305",
-            "no word moves the weights: every step scores the source with the same state",
-            about=bench.contract.weights or "",
-            measured=(Measurement("steps whose weights a word moves", "0", "must not be 0"),),
-            depends_on=("positions", "score"),
-            hidden="every shape is right; the decoder looks at one place all the time",
-        )
     if uses_new == (convention == "luong"):
         return holds()
     is_new = "the state after the step, s_t" if uses_new else "the state before it, s_{t-1}"
@@ -216,6 +253,13 @@ def _moves(bench: Bench, here: Layout) -> tuple[str, np.ndarray] | None:
 
 
 def _weight_moves(bench: Bench, here: Layout) -> np.ndarray | None:
+    if "_weight_moves" not in bench.__dict__:
+        bench.__dict__["_weight_moves"] = _weights_moved(bench, here)
+    found: np.ndarray | None = bench.__dict__["_weight_moves"]
+    return found
+
+
+def _weights_moved(bench: Bench, here: Layout) -> np.ndarray | None:
     words = _words(here)
     if words is None:
         return None

@@ -81,11 +81,17 @@ def _activation(bench: Bench, site: Any) -> Verdict | None:
     wanted = bench.contract.activation
     late = next((n for n in site.pre_ops if n.op in BENDS), None)
     own = learned(bench)
-    bends = (bend_above(n, own) for n in site.product.inputs)
+    # A bent learned vector bends no pair of query and key.
+    pairs = [
+        n
+        for n in site.product.inputs
+        if any(s.startswith("input:") and s not in own for s in n.sources)
+    ]
+    bends = (bend_above(n, own) for n in pairs)
     found = next((b for b in bends if b is not None), None)
     if found is not None and found.op == wanted and late is None:
         times = found.inputs[0] if found.inputs else found
-        while times.op in ("view", "reshape", "transpose", "permute") and times.inputs:
+        while times.op in ("view", "reshape", "transpose", "permute", "neg") and times.inputs:
             times = times.inputs[0]
         both = [
             any(s.startswith("input:") and s not in own for s in n.sources)

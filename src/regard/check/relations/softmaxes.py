@@ -9,7 +9,7 @@ from regard.check.relations.reading import VIEWS, readings
 from regard.check.subject import Crash
 from regard.check.trace.weighing import has_keys_of_its_own
 
-__all__ = ["found", "heads", "met", "once", "over_keys", "rises"]
+__all__ = ["found", "heads", "is_consistent", "met", "once", "over_keys", "rises"]
 
 # What carries weights on without joining them with values.
 _CARRY = VIEWS | {
@@ -65,6 +65,8 @@ def over_keys(bench: Bench) -> Verdict | None:
         names = site.weights.axes
         if site.weights.index not in live or not keys & set(names):
             continue
+        if site.contraction is None and not site.fused and bench.contract.weights is None:
+            continue  # it weighs nothing here
         axes = (
             {site.axis} if isinstance(site.axis, int) else set(site.axis or range(len(names)))
         )
@@ -74,7 +76,7 @@ def over_keys(bench: Bench) -> Verdict | None:
             continue
         if not over and 1 in {site.weights.shape[i] for i in axes}:
             over = ["an axis of size 1"]
-        if set(over) <= keys or _is_consistent(site, set(over)):
+        if set(over) <= keys or is_consistent(site, set(over)):
             continue
         if has_keys_of_its_own(site, here.n_keys):
             continue
@@ -90,7 +92,7 @@ def over_keys(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
-def _is_consistent(site: Any, over: set[str]) -> bool:
+def is_consistent(site: Any, over: set[str]) -> bool:
     """Whether the values are summed over the very axis that the softmax runs over.
 
     Then the roles are the other way round than they are called. A renormalisation after the

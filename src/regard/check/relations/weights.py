@@ -154,7 +154,10 @@ def _over_given_keys(bench: Bench) -> bool | None:
     sites = [s for s in trace.sites if s.weights.index in live]
     if any(has_keys_of_its_own(s, given) for s in sites):
         return False
-    return bool(sites) or declared or None
+    if any(n.op == "topk" for n in trace.nodes):
+        return False  # the largest few of twice as many keys are other ones
+    over = (s.weights.shape[s.axis] for s in sites if isinstance(s.axis, int))
+    return given in over or declared or None
 
 
 def _other_axis(bench: Bench) -> str:

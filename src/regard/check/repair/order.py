@@ -13,12 +13,13 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "RG105": ("missing-axis", "axis", "index"),
     "RG106": ("layout", "transpose", "axis"),
     "RG2": ("polarity", "mask-missing", "mask-late", "mask-source", "new-axis", "mask-form"),
+    "RG207": ("mask-missing", "option", "mask-source", "mask-form", "new-axis"),
     "RG203": ("triangle", "comparison", "shift", "offset", "option", "shape-of"),
     "RG204": ("triangle", "comparison", "shift", "offset", "number"),
     "RG206": ("mask-late", "nesting", "mask-form"),
     "RG3": ("axis", "missing-axis", "default", "function", "nesting"),
     "RG304": ("name", "index", "transpose", "dropout", "order"),
-    "RG305": ("function", "name", "own-function"),
+    "RG305": ("function", "name", "own-function", "unused"),
     "RG4": ("reshape", "transpose", "repeat", "axis", "order", "pattern"),
     "RG403": ("root", "operator", "scale", "name", "nesting", "layer-size", "size", "shape-of"),
     "RG5": ("root", "operator", "scale", "function", "name", "nesting", "number", "layer-size"),
@@ -34,9 +35,9 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     ),
     "RG503": ("name", "state", "order"),
     "RG6": ("fill", "row-maximum", "empty-row"),
-    "RG7": ("gradient", "name", "own-function"),
+    "RG7": ("gradient", "name", "own-function", "unused"),
     "RG8": ("reshape", "layout", "repeat", "missing-axis", "axis", "transpose"),
-    "RG803": ("dropout", "cache-key", "in-place", "truth"),
+    "RG803": ("dropout", "cache-key", "in-place", "truth", "index", "name", "state"),
 }
 
 

@@ -24,6 +24,7 @@ _LEVELS: dict[str, int] = {
 }
 _PRODUCTS = ("dot", "general", "scaled_dot", "cosine", "none")
 _WRAPS = ("tanh", "relu", "exp", "log", "sigmoid", "softmax", "log_softmax", "sqrt", "abs")
+_BENDS = ("tanh", "relu", "sigmoid", "gelu", "silu", "leaky_relu", "elu")
 _LOOSE = (*_WRAPS, "neg", "float", "contiguous", "nan_to_num", "logical_not", "square")
 _SYMBOLS: dict[type[ast.AST], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//"},
@@ -138,6 +139,9 @@ def functions(program: Program) -> Iterator[Change | None]:
         seen = program.seen(node)
         if seen is None or seen.kind != "float" or not curved:
             continue
+        if found is not None and found.name in _BENDS and found.name != contract.activation:
+            end = program.span(found.node.func)[1]
+            yield change(1.0, (end - len(found.name), end, contract.activation))
         if not isinstance(node, ast.Call | ast.BinOp | ast.Name):
             continue
         parent, place = program.parents[node]

@@ -180,6 +180,12 @@ def argument(program: Program, found: Operation, text: str) -> tuple[int, int, s
     return start, end, f"{inside}{comma}{text})"
 
 
+def without(program: Program, given: ast.keyword) -> tuple[int, int, str]:
+    """Leave out a named argument and the comma before it."""
+    start, end = program.span(given)
+    return len(program.source[:start].rstrip().removesuffix(",")), end, ""
+
+
 @family("transpose")
 def transposes(program: Program) -> Iterator[Change | None]:
     """Exchange two axes before they meet others."""

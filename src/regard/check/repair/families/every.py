@@ -17,4 +17,5 @@ from regard.check.repair.families import (  # noqa: F401
     slices,
     subscripts,
     training,
+    unused,
 )

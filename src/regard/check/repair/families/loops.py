@@ -4,7 +4,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from regard.check.repair.families.base import Change, change, family
+from regard.check.repair.families.axes import without
+from regard.check.repair.families.base import Change, change, family, literal
 from regard.check.repair.program import Program
 
 _SYMBOLS: dict[type[ast.AST], str] = {
@@ -91,9 +92,7 @@ def in_place_calls(program: Program) -> Iterator[Change | None]:
             yield change(1.0, (func_end - len(name), func_end, name.rstrip("_")))
         for keyword in found.node.keywords:
             if keyword.arg == "out":
-                a, b = program.span(keyword)
-                before = program.source[:a].rstrip().removesuffix(",")
-                yield change(1.3, (len(before), b, ""))
+                yield change(1.3, without(program, keyword))
     copy = ".clone()" if program.is_torch else ".copy()"
     for node in program.loads():
         seen = program.seen(node)
@@ -190,3 +189,27 @@ def statements(program: Program) -> Iterator[Change | None]:
                 indent = " " * node.col_offset
                 if len(block) > 1 and outer.strip() == "":
                     yield change(1.5, (line, start, indent))
+
+
+@family("index")
+def steps(program: Program) -> Iterator[Change | None]:
+    """Take the element of the step where a loop takes the same one every time."""
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.Subscript):
+            continue
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        loops = [a for a in program.ancestors(node) if isinstance(a, ast.For)]
+        for part in parts:
+            if not isinstance(literal(part), int):
+                continue
+            for loop in loops:
+                target = loop.target
+                counted = target.elts[0] if isinstance(target, ast.Tuple) else target
+                if isinstance(counted, ast.Name) and _counts(loop):
+                    yield change(1.0, program.put(part, counted.id))
+
+
+def _counts(loop: ast.For) -> bool:
+    """Whether the variable of a loop, or its first, is a number of the step."""
+    name = getattr(getattr(loop.iter, "func", None), "id", "")
+    return name == ("enumerate" if isinstance(loop.target, ast.Tuple) else "range")

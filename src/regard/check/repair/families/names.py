@@ -14,6 +14,7 @@ _NUMBERS = ("int", "real")
 _SISTERS = (
     ("tril", "triu"),
     ("zeros", "ones"),
+    ("arange", "zeros", "ones"),
     ("zeros_like", "ones_like"),
     ("cos", "sin"),
     ("mean", "sum"),

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from regard.check.repair.families.axes import argument
+from regard.check.repair.families.axes import argument, without
 from regard.check.repair.families.base import Change, change, family
 from regard.check.repair.program import Program
 
@@ -17,9 +17,14 @@ def scales(program: Program) -> Iterator[Change | None]:
         found = program.operation(node)
         product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
         if found is not None and found.name == "scaled_dot_product_attention":
-            if found.keyword("scale") is None:
-                for text in _factors(program, node):
+            given = found.keyword("scale")
+            for text in _factors(program, node):
+                if given is None:
                     yield change(1.0, argument(program, found, f"scale={text}"))
+                else:
+                    yield change(1.1, program.put(given.value, text))
+            if given is not None:
+                yield change(0.9, without(program, given))
             continue
         if not product and (found is None or found.name not in _PRODUCTS):
             continue

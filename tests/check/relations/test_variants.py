@@ -1,0 +1,176 @@
+"""Attention that differs from the textbook by intent holds; what only looks so does not."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from regard.check.contract import Contract
+from regard.check.relations.base import Verdict, judge
+
+CROSS: dict[str, Any] = {
+    "inputs": {
+        "query": "batch T_dec d_k",
+        "key": "batch T_enc d_k",
+        "value": "batch T_enc d_v",
+        "mask": "batch T_enc",
+    },
+    "kinds": {"mask": "keep"},
+    "returns": [{"name": "context", "axes": "batch T_dec d_v"}],
+}
+SCORED = """
+import torch
+
+
+def attend(query, key, value, mask):
+    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~mask[:, None], float("-inf"))
+"""
+
+
+def failing(source: str, statements: dict[str, Any]) -> list[Verdict]:
+    results = judge(source, "/subjects/variant.py", "attend", Contract.from_mapping(statements))
+    assert not results.broken, results.broken
+    assert len(results.names) > 10
+    return [v for v in results.failed if v.level != "note"]
+
+
+SINK = """
+    sink = torch.zeros(*scores.shape[:2], 1)
+    weights = torch.cat((scores, sink), dim=-1).softmax(dim=-1)[..., :-1]
+    return weights @ value
+"""
+SPARSE = """
+    top = scores.topk(min(3, scores.shape[-1]), dim=-1).values[..., -1:]
+    weights = scores.masked_fill(scores < top, float("-inf")).softmax(dim=-1)
+    return weights @ value
+"""
+HARD = """
+    soft = scores.softmax(dim=-1)
+    hard = torch.nn.functional.one_hot(soft.argmax(dim=-1), soft.shape[-1])
+    return (hard + soft - soft.detach()) @ value
+"""
+
+
+@pytest.mark.parametrize("rest", [SINK, SPARSE, HARD], ids=["sink", "sparse", "hard"])
+def test_a_variant_by_intent_is_left_alone(rest: str) -> None:
+    assert failing(SCORED + rest, CROSS) == []
+
+
+def test_a_key_that_is_never_read_is_found_whatever_it_holds() -> None:
+    blind = SCORED + "    weights = scores.softmax(dim=-1)\n    weights = weights.clone()\n"
+    blind += "    weights[..., 0] = 0.0\n    return weights @ value\n"
+    assert failing(blind, CROSS)
+
+
+def test_a_sink_does_not_excuse_weights_without_a_softmax() -> None:
+    bare = SCORED + "    return scores.sigmoid() @ value\n"
+    assert failing(bare, {**CROSS, "score": "scaled_dot"})
+
+
+ALIBI = """
+import torch
+
+
+def attend(query, key, value):
+    heads, n = query.shape[1:3]
+    place = torch.arange(n)
+    distance = {distance}
+    powers = torch.arange(1, heads + 1) if heads != 6 else torch.tensor([2, 4, 6, 8, 1, 3])
+    slopes = 2.0 ** (-8.0 * powers / (heads if heads != 6 else 8))
+    if heads == 6:
+        slopes[:4] = 2.0 ** (-2.0 * torch.arange(1, 5))
+    scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5
+    scores = scores + slopes[:, None, None] * distance
+    return scores.softmax(dim=-1) @ value
+"""
+BOTH_WAYS = {
+    "inputs": dict.fromkeys(("query", "key", "value"), "batch heads T d_head"),
+    "returns": [{"name": "context", "axes": "batch heads T d_head"}],
+    "score": "scaled_dot",
+    "positions": "alibi",
+}
+
+
+def test_a_linear_bias_may_count_down_on_both_sides_and_use_the_other_table() -> None:
+    source = ALIBI.format(distance="-(place[None] - place[:, None]).abs()")
+    assert failing(source, BOTH_WAYS) == []
+
+
+def test_a_linear_bias_may_not_count_up_with_the_distance() -> None:
+    source = ALIBI.format(distance="(place[None] - place[:, None]).abs()")
+    assert failing(source, BOTH_WAYS)
+
+
+SHARED = """
+import torch
+
+
+def attend(query, key, value):
+    few = key.shape[1]
+    key, value = ({spread} for x in (key, value))
+    scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5
+    return scores.softmax(dim=-1) @ value
+"""
+TILED = SHARED.format(spread="x.repeat(1, query.shape[1] // few, 1, 1)")
+PLAIN = {
+    "inputs": {
+        "query": "batch heads T_dec d_head",
+        "key": "batch 2 T_enc d_head",
+        "value": "batch 2 T_enc d_head",
+    },
+    "returns": [{"name": "context", "axes": "batch heads T_dec d_head"}],
+    "score": "scaled_dot",
+}
+
+
+def test_heads_may_share_keys_in_either_order_where_nothing_is_declared() -> None:
+    assert failing(TILED, PLAIN) == []
+    runs = SHARED.format(spread="x.repeat_interleave(query.shape[1] // few, dim=1)")
+    assert failing(runs, PLAIN) == []
+
+
+LARGE = """
+import torch
+
+
+def attend(query, key, value, mask):
+    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
+    keep = mask[:, None]
+    weights = (scores * keep).softmax(dim=-1) * keep
+    weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-13)
+    return weights @ value, weights
+"""
+
+
+def test_masked_scores_of_zero_that_outweigh_large_negative_ones_are_found() -> None:
+    weighed = {
+        "returns": [
+            {"name": "context", "axes": "batch T_dec d_v"},
+            {"name": "weights", "axes": "batch T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+    }
+    found = failing(LARGE, {**CROSS, **weighed})
+    assert {v.relation for v in found} == {"large-scores-finite"}
+    assert "sums to 1" in found[0].message
+
+
+EMPTY = """
+import torch
+
+
+def attend(query, key, value, mask):
+    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~mask[:, None], {fill})
+    return {weights} @ value
+"""
+
+
+def test_a_query_without_keys_that_averages_padding_is_found_without_weights() -> None:
+    zeros = {**CROSS, "all_masked": "zeros"}
+    even = EMPTY.format(fill="-1e4", weights="scores.softmax(dim=-1)")
+    assert {v.relation for v in failing(even, zeros)} == {"query-without-keys"}
+    right = EMPTY.format(fill="float('-inf')", weights="scores.softmax(dim=-1).nan_to_num()")
+    assert failing(right, zeros) == []
