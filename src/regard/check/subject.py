@@ -174,6 +174,8 @@ class Instance:
         given = self.arguments(args)
         wanted: dict[str, Any] = {}
         for name, value in given.items():
+            if name in self.contract.kinds and self.contract.kinds[name] in _UNLEARNED:
+                continue  # what is added to hide keys is huge, and so is its gradient
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 wanted[f"input:{name}"] = value.requires_grad_(True)
         if self.module is not None:
@@ -215,6 +217,9 @@ class Instance:
         import torch  # noqa: PLC0415
 
         return torch.no_grad()
+
+
+_UNLEARNED = ("keep_float01", "drop_float01", "additive")
 
 
 def _owner(loaded: Loaded) -> type | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from regard.check.roles.cast import Part
 from regard.check.roles.reading import Reading
 
-__all__ = ["Intent", "intent"]
+__all__ = ["Intent", "intent", "is_pattern"]
 
 _CAUSAL = re.compile(
     r"\bcausal|autoregressive|look[- _]?ahead|\bfuture\b|masked[- _]self[- _]?attention|"
@@ -21,6 +21,21 @@ _CAUSAL = re.compile(
     r"later (positions|tokens|keys|steps)|previous positions",
     re.IGNORECASE,
 )
+_PATTERN = re.compile(
+    r"\b(block(s|ed|wise)?|dilated?|strided?|stride|strict(ly)?|prefix|local|sliding|window(ed)?|"
+    r"chunk(s|ed|wise)?|banded?|sparse|axial|document|segment|packed|neighbou?rhood|every second)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+_NO_SOFTMAX = re.compile(
+    r"sparse[- _]?max|ent[- _]?max|\btop[- _]?k\b|\bhard(?![a-z])|sigmoid|gumbel|"
+    r"\b(instead of|without|no) (a )?softmax|linear[- _]attention|soft[- _]?cap|logit[- _]cap",
+    re.IGNORECASE,
+)
+_SPARSE = re.compile(
+    r"\.topk\(|\btopk\(|\bkthvalue\(|\bargpartition\(|argmax\(|gumbel|sparsemax|entmax"
+)
+_SORTED = re.compile(r"\bsort\(")
 _NOT_CAUSAL = re.compile(r"\b(not|non|un)[- ]?causal|bidirectional attention", re.IGNORECASE)
 _CAUSAL_NAMES = re.compile(
     r"^(causal|is_causal|causal_mask|future|future_mask|subsequent|subsequent_mask|ahead|later|"
@@ -45,6 +60,7 @@ class Intent:
     stated: Mapping[str, str] = field(default_factory=dict)  # field -> how
     likely: Mapping[str, str] = field(default_factory=dict)
     is_self: bool = False
+    patterned: bool = False  # a pattern of its own stands beside causality
 
     @property
     def causal(self) -> str | None:
@@ -74,13 +90,69 @@ def intent(reading: Reading, cast: tuple[Part, ...]) -> Intent:
             fields[name] = value
             (stated if is_stated else likely)[name] = how
     is_self = bool(_SELF.search(reading.words) or _SELF.search(reading.names))
-    return Intent(fields, stated, likely, is_self)
+    patterned = bool(fields.get("causal")) and _is_patterned(reading) and "window" not in stated
+    if "causal" in stated and patterned:
+        likely["causal"] = stated.pop("causal")
+    return Intent(fields, stated, likely, is_self, patterned)
 
 
 Found = Iterator[tuple[str, object, str, bool]]
 
 
-def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:  # noqa: PLR0912 - one a score
+def _spaced(names: str) -> str:
+    """Names as words: ``block_causal`` and ``BlockCausal`` alike."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", names).replace("_", " ")
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name speaks of a pattern of who reads whom.
+
+    >>> is_pattern("prefix_len"), is_pattern("src_lengths")
+    (True, False)
+    """
+    return _PATTERN.search(_spaced(name)) is not None
+
+
+def _is_patterned(reading: Reading) -> bool:
+    """Whether words or names speak of a pattern that "causal" alone does not describe."""
+    options = " ".join(p.name for p in (*reading.parameters, *reading.options))
+    said = f"{reading.words}\n{_spaced(reading.names)}\n{_spaced(options)}"
+    said = re.sub(r"\bblock[ _]size\b", "", said)  # the length that a decoder is made for
+    return _PATTERN.search(said) is not None
+
+
+def _is_other(reading: Reading) -> bool:
+    """Whether weights are meant that no softmax over all keys gives."""
+    said = f"{reading.words}\n{_spaced(reading.names)}"
+    if _NO_SOFTMAX.search(said) or _SPARSE.search(reading.code):
+        return True
+    sorts = _SORTED.search(reading.code) and "cumsum" in reading.code
+    plain = re.search(r"softmax|\bexp\(|scaled_dot_product_attention", reading.code) is not None
+    squashed = not plain and "sigmoid(" in reading.code and "softmax" not in said.lower()
+    return bool(sorts or squashed)
+
+
+def _is_branched(reading: Reading) -> bool:
+    """Whether the code chooses between scores by a text that nothing here settles."""
+    chosen = re.findall(
+        r"\b(?:self\.)?\w*(?:method|type|mode|kind|score|attn|attention)\w* == '(\w+)'",
+        reading.code,
+    )
+    return len({c.lower() for c in chosen} & set(_METHODS)) > 1
+
+
+def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    if _is_other(reading):
+        return
+    sure = not _is_branched(reading)
+    for name, value, how, is_stated in _softmax_score(reading, cast):
+        selected = how == "the option that selects the score"
+        yield name, value, how, is_stated and (sure or selected)
+
+
+def _softmax_score(  # noqa: PLR0912 - one a score
+    reading: Reading, cast: tuple[Part, ...]
+) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
     roles = {p.role for p in cast}
     if "scores" in roles:
@@ -152,6 +224,9 @@ def _method(reading: Reading) -> str:
             )
             if found and found.group(1).lower() in _METHODS:
                 return _METHODS[found.group(1).lower()]
+    given = re.search(r"super\(\)\.__init__\((?:\w+=)?'(\w+)'", reading.code)
+    if given and given.group(1).lower() in _METHODS and _is_branched(reading):
+        return _METHODS[given.group(1).lower()]
     return ""
 
 
@@ -247,18 +322,18 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
 
 
 def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
-    names = [p.name for p in cast if p.role == "number" and re.search("window|span", p.name)]
-    names += [p.name for p in reading.options if re.search("window|span", p.name)]
-    if not names:
+    given = (*reading.parameters, *reading.options)
+    named = [p for p in given if re.search("window|span", p.name) and not p.star]
+    if not named:
         return
-    name = names[0]
+    name, default = rf"`*{named[0].name}`*", named[0].default
     exact = re.search(
         rf"itself and the {name} - 1|last {name} (positions|keys|tokens)|"
         rf"(sees?|reads?|attends? to) (the last )?{name} (positions|keys|tokens)",
         reading.words,
     )
-    if exact:
-        yield "window", 3, "its words", True
+    if exact and (default is None or (isinstance(default, int) and default > 0)):
+        yield "window", default or 3, "its words", True
 
 
 def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
@@ -287,7 +362,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         re.IGNORECASE,
     ):
         yield "positions", "absolute", "its words or names", True
-    elif re.search(r"Conv1d|cumsum|linspace", code):
+    elif re.search(r"Conv1d|linspace" if _SORTED.search(code) else r"Conv1d|cumsum|linspace", code):
         yield "positions", True, "the code", True
 
 
