@@ -116,6 +116,9 @@ class Tools:
             **({"roles": dict(settings.roles)} if settings.roles else {}),
             **(statements or {}),
         }
+        for name, value in (contract or {}).items():
+            if value is not None:  # said of this target, which goes before the project's
+                flags.pop(name, None)
         options = {"seed": seed, "flags": flags or None}
         reports = check_targets(found, contract=contract, options=options, limits=self._limits)
         selection = Selection.of(settings.select, settings.ignore)

@@ -303,7 +303,7 @@ def _options(
     from datetime import date
 
     always: dict[str, Any] = {}
-    if settings.mask is not None:
+    if settings.mask is not None and not (contract or {}).get("mask"):
         always["mask"] = settings.mask
     if settings.paper is not None and not (contract or {}).get("convention"):
         always["convention"] = settings.paper
