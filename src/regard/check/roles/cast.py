@@ -36,7 +36,9 @@ def is_grouping(name: str) -> bool:
     (True, False)
     """
     return bool(
-        re.search(r"^(doc(ument)?|seg(ment)?|group|sample|pack(ed)?|example|episode)s?_?ids?$", name)
+        re.search(
+            r"^(doc(ument)?|seg(ment)?|group|sample|pack(ed)?|example|episode)s?_?ids?$", name
+        )
     )
 
 

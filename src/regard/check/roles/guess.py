@@ -11,12 +11,12 @@ from regard.check.contract import Contract, Returned
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
 from regard.check.roles.cast import ROLES
 from regard.check.roles.fit import FATAL, Fit
-from regard.check.roles.intent import is_pattern
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
 from regard.check.roles.sizing import given
 from regard.check.roles.trial import Trial
+from regard.check.roles.unusual import is_pattern
 from regard.check.subject import Crash, Loaded
 from regard.errors import InputError, RegardError, explain
 
@@ -318,7 +318,8 @@ def _headed(known: Known, contract: Contract) -> Contract:
     if not heads or not tokens or every & {"heads", "d_head", "d_model", "kv_heads"}:
         return contract
     width = tokens[-1]
-    split = rf"(//|/|%) ?({'|'.join(heads)})\b|(\b({'|'.join(heads)}), -1|-1, ({'|'.join(heads)})\b)"
+    own = f"({'|'.join(heads)})"
+    split = rf"(//|/|%) ?{own}\b|\b{own}, -1|-1, {own}\b"
     if not width.startswith("d_") or not re.search(split, known.reading.code):
         return contract
     inputs = {

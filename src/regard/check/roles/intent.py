@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from regard.check.roles.cast import Part
 from regard.check.roles.reading import Reading
+from regard.check.roles.unusual import SORTED, is_other, is_patterned
 
-__all__ = ["Intent", "intent", "is_pattern"]
+__all__ = ["Intent", "intent"]
 
 _CAUSAL = re.compile(
     r"\bcausal|autoregressive|look[- _]?ahead|\bfuture\b|masked[- _]self[- _]?attention|"
@@ -21,21 +22,6 @@ _CAUSAL = re.compile(
     r"later (positions|tokens|keys|steps)|previous positions",
     re.IGNORECASE,
 )
-_PATTERN = re.compile(
-    r"\b(block(s|ed|wise)?|dilated?|strided?|stride|strict(ly)?|prefix|local|sliding|window(ed)?|"
-    r"chunk(s|ed|wise)?|banded?|sparse|axial|document|segment|packed|neighbou?rhood|every second)"
-    r"(?![a-z])",
-    re.IGNORECASE,
-)
-_NO_SOFTMAX = re.compile(
-    r"sparse[- _]?max|ent[- _]?max|\btop[- _]?k\b|\bhard(?![a-z])|sigmoid|gumbel|"
-    r"\b(instead of|without|no) (a )?softmax|linear[- _]attention|soft[- _]?cap|logit[- _]cap",
-    re.IGNORECASE,
-)
-_SPARSE = re.compile(
-    r"\.topk\(|\btopk\(|\bkthvalue\(|\bargpartition\(|argmax\(|gumbel|sparsemax|entmax"
-)
-_SORTED = re.compile(r"\bsort\(")
 _NOT_CAUSAL = re.compile(r"\b(not|non|un)[- ]?causal|bidirectional attention", re.IGNORECASE)
 _CAUSAL_NAMES = re.compile(
     r"^(causal|is_causal|causal_mask|future|future_mask|subsequent|subsequent_mask|ahead|later|"
@@ -90,46 +76,13 @@ def intent(reading: Reading, cast: tuple[Part, ...]) -> Intent:
             fields[name] = value
             (stated if is_stated else likely)[name] = how
     is_self = bool(_SELF.search(reading.words) or _SELF.search(reading.names))
-    patterned = bool(fields.get("causal")) and _is_patterned(reading) and "window" not in stated
+    patterned = bool(fields.get("causal")) and is_patterned(reading) and "window" not in stated
     if "causal" in stated and patterned:
         likely["causal"] = stated.pop("causal")
     return Intent(fields, stated, likely, is_self, patterned)
 
 
 Found = Iterator[tuple[str, object, str, bool]]
-
-
-def _spaced(names: str) -> str:
-    """Names as words: ``block_causal`` and ``BlockCausal`` alike."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", names).replace("_", " ")
-
-
-def is_pattern(name: str) -> bool:
-    """Whether a name speaks of a pattern of who reads whom.
-
-    >>> is_pattern("prefix_len"), is_pattern("src_lengths")
-    (True, False)
-    """
-    return _PATTERN.search(_spaced(name)) is not None
-
-
-def _is_patterned(reading: Reading) -> bool:
-    """Whether words or names speak of a pattern that "causal" alone does not describe."""
-    options = " ".join(p.name for p in (*reading.parameters, *reading.options))
-    said = f"{reading.words}\n{_spaced(reading.names)}\n{_spaced(options)}"
-    said = re.sub(r"\bblock[ _]size\b", "", said)  # the length that a decoder is made for
-    return _PATTERN.search(said) is not None
-
-
-def _is_other(reading: Reading) -> bool:
-    """Whether weights are meant that no softmax over all keys gives."""
-    said = f"{reading.words}\n{_spaced(reading.names)}"
-    if _NO_SOFTMAX.search(said) or _SPARSE.search(reading.code):
-        return True
-    sorts = _SORTED.search(reading.code) and "cumsum" in reading.code
-    plain = re.search(r"softmax|\bexp\(|scaled_dot_product_attention", reading.code) is not None
-    squashed = not plain and "sigmoid(" in reading.code and "softmax" not in said.lower()
-    return bool(sorts or squashed)
 
 
 def _is_branched(reading: Reading) -> bool:
@@ -142,7 +95,7 @@ def _is_branched(reading: Reading) -> bool:
 
 
 def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
-    if _is_other(reading):
+    if is_other(reading):
         return
     sure = not _is_branched(reading)
     for name, value, how, is_stated in _softmax_score(reading, cast):
@@ -362,7 +315,9 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         re.IGNORECASE,
     ):
         yield "positions", "absolute", "its words or names", True
-    elif re.search(r"Conv1d|linspace" if _SORTED.search(code) else r"Conv1d|cumsum|linspace", code):
+    elif re.search(
+        r"Conv1d|linspace" if SORTED.search(code) else r"Conv1d|cumsum|linspace", code
+    ):
         yield "positions", True, "the code", True
 
 

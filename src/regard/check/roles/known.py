@@ -95,7 +95,7 @@ class Known:
         fields["dtype"] = "float32"  # set at the end: what half precision breaks is a finding
         sizes = dict(self.stated.sizes)
         if any(is_grouping(p.name) for p in self.cast):
-            sizes = {"vocab": 3, **sizes}  # two groups, of several tokens each
+            sizes = {"vocab": 4, **sizes}  # three groups, of several tokens each
         base = replace(self.stated, inputs={}, sizes=sizes, **fields)  # type: ignore[arg-type]
         scale = given(self.reading).get("scale")
         if isinstance(scale, float) and base.scale is None:
