@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from regard.check.finding import Edit, Evidence, Finding, Fix, Location, Proof, Report
+from regard.errors import InputError, explain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,3 +109,8 @@ def search(source, path, entry, contract, options):
         Evidence("a", "", quote=crash),
     )
     return Report(f"{path}:{entry}", (finding,), ("runs",), path=path)
+
+
+def refuse(source, path, entry, contract, options):
+    """Refuse what is stated."""
+    raise InputError(explain("check: no such thing", expected="another", got="this"))

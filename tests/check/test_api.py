@@ -1,3 +1,4 @@
+import importlib
 import linecache
 import subprocess
 import sys
@@ -128,3 +129,48 @@ def test_what_cannot_be_checked_is_refused_in_one_message():
         check(attend, mask="maybe")
     with pytest.raises(ConventionError, match="both a contract and single statements"):
         check(attend, contract=CONTRACT, score="dot")
+
+
+OPTION = '''
+import torch
+from torch import nn
+
+
+class Attend(nn.Module):
+    """query (batch, T_dec, width), keys (batch, T_enc, width)"""
+
+    def __init__(self, width, over_keys=False):
+        super().__init__()
+        self.over_keys, self.W = over_keys, nn.Linear(width, width)
+
+    def forward(self, query, keys):
+        scores = self.W(query) @ keys.mT
+        weights = scores.softmax(-1 if self.over_keys else 1)
+        return weights @ keys, weights
+
+
+class Odd(Attend):
+    def forward(self, query, keys):
+        return keys["all of them"] @ query
+'''
+
+
+@pytest.fixture
+def option(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    (tmp_path / "option_of_an_object.py").write_text(OPTION)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("option_of_an_object")
+    sys.modules.pop("option_of_an_object", None)
+
+
+def test_an_object_is_built_with_its_own_options_and_the_check_s_sizes(option):
+    wrong = check(option.Attend(6), repair=False)
+    right = check(option.Attend(6, over_keys=True), repair=False)
+    assert "RG301" in {f.code for f in wrong.findings}
+    assert not [f for f in right.findings if f.level != "note"]
+
+
+def test_an_object_whose_arguments_cannot_be_guessed_is_refused_and_not_called_wrong(option):
+    with pytest.raises(InputError, match="object of Odd"):
+        check(option.Odd(6), repair=False)

@@ -216,3 +216,15 @@ def test_the_patch_is_saved_and_undoes_the_fix_and_applies_it_again(name):
         ["git", "status", "--porcelain"], check=True, capture_output=True, text=True
     )
     assert ".regard" not in status.stdout
+
+
+@pytest.mark.parametrize("name", ["d.py", "é ü.py"])
+def test_the_patch_of_a_latin_1_file_holds_its_own_bytes(name):
+    data = b"# coding: latin-1\n# gr\xf6\xdfe\n" + TEXT.encode()
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    edit = Edit(4, 24, 4, 29, "dim=-1")
+    changes = _fix(_finding(edit), data=data, path=name)
+    patch, _ = save_patch(changes, _write)
+    assert b" # gr\xf6\xdfe\n" in patch.read_bytes()
+    subprocess.run(["git", "apply", "-R", patch], check=True)
+    assert Path(name).read_bytes() == data

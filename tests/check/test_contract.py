@@ -72,6 +72,24 @@ def test_causal_true_means_the_upper_left_corner() -> None:
         ({"inputs": {"x": 3}}, "inputs: a table of texts"),
         ({"returns": ["out"]}, "returns: tables"),
         ({"convention": "Bahdanau"}, "did you mean 'bahdanau'?"),
+        ({"axes": {}}, "did you mean 'inputs'?"),
+        ({"paper": "luong"}, "did you mean 'convention'?"),
+        ({"mask": "maybe"}, "mask one of keep, drop"),
+        ({"scale": "1/0"}, "`scale` of contract.json is refused"),
+        ({"scale": "__import__('os')"}, "`scale` of contract.json is refused"),
+        ({"scale": "0*d_head"}, "a number that is not 0"),
+        ({"scale": "9**9**9**9"}, "the power is too large"),
+        ({"init": {"width": "open('x')"}}, "`init.width` of contract.json is refused"),
+        ({"init": {"config": {"width": "1/0"}}}, "`init.config` of contract.json is refused"),
+        ({"values": {"step": [1, "heads%2"]}}, "`values.step` of contract.json is refused"),
+        ({"inputs": {"x": "batch,T", "keep": "T"}}, "spaces between axes"),
+        ({"inputs": {"x": "T-T", "keep": "T"}}, "whole numbers of at least 1"),
+        ({"inputs": {"x": "T/2", "keep": "T"}}, "whole numbers of at least 1"),
+        ({"returns": [{"name": "weights", "axes": "a,b"}]}, "`returns.weights`"),
+        ({"sizes": {"d_head": 0}}, "`sizes.d_head` of contract.json is refused"),
+        ({"sizes": {"d_head": "7"}}, "a whole number of at least 1"),
+        ({"sizes": [7]}, "a table of whole numbers"),
+        ({"weights": {"output": "weights", "sums_to_one_over": 4}}, "of the 4 axes"),
     ],
 )
 def test_what_is_unknown_is_named(change: dict[str, object], said: str) -> None:
@@ -98,3 +116,14 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, text: str) -> None:
 def test_a_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.json"):
         read_contract(tmp_path / "nowhere.json")
+
+
+def test_free_names_and_a_learned_scale_have_values() -> None:
+    form = {**FORM, "scale": "learned", "inputs": {"x": "batch T mine+2", "keep": "batch T"}}
+    assert Contract.from_mapping(form).scale == "learned"
+    assert Contract.from_mapping({**form, "scale": "1/sqrt(mine)"}).scale == "1/sqrt(mine)"
+
+
+def test_the_alignment_may_be_one_of_results_that_are_guessed_later() -> None:
+    contract = Contract.from_mapping({"weights": {"output": "later"}})
+    assert (contract.weights, contract.key_axis) == ("later", None)

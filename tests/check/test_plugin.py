@@ -150,3 +150,15 @@ def test_what_is_stated_is_looked_at_when_the_tests_are_collected():
         checks(test_right_code_passes_every_rule, fail_on="never")
     with pytest.raises(ConventionError, match="both a contract and single statements"):
         checks(test_right_code_passes_every_rule, contract={"score": "dot"}, score="dot")
+
+
+def test_a_target_that_is_not_there_fails_and_the_others_are_checked(project):
+    project.makefile(
+        ".toml",
+        pyproject='[tool.regard]\ntargets = ["good.py:atend", "good.py:attend", "no.py:f"]\n'
+        'select = ["RG301"]\n',
+    )
+    ran = project.runpytest_subprocess(*PLUGIN, "--regard", "-v")
+    ran.assert_outcomes(passed=2, failed=2, skipped=2)
+    ran.stdout.fnmatch_lines(["good.py::attend::RG301*PASSED*", "*defines no `atend`*"])
+    assert "Traceback" not in ran.stdout.str()

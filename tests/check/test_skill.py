@@ -89,3 +89,11 @@ def test_the_command_copies_the_folder_and_writes_over_nothing_unasked(tmp_path,
     assert changed.read_text() == "mine"
     assert run(["skill", "--output", str(tmp_path), "--force"]) == 0
     assert changed.read_text(encoding="utf-8") == files()["SKILL.md"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert run(["skill", "--output", str(tmp_path / "file" / "x")]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be written" in said
+    assert "Traceback" not in said

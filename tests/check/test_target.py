@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from regard.check.target import find_targets, import_folders, package_of, read_source
+from regard.check.target import (
+    find_targets,
+    import_folders,
+    package_of,
+    read_source,
+    reread,
+)
 from regard.errors import InputError
 
 DECODER = """
@@ -222,3 +228,29 @@ def test_a_file_alone_is_searched_for_attention(tmp_path):
     targets, _ = find_targets([str(path)])
     assert [target.entry for target in targets] == ["attend"]
     assert [target.entry for target in find_targets([str(tmp_path)])[0]] == ["attend"]
+
+
+def test_of_several_the_one_that_is_not_there_is_broken_and_the_others_are_found():
+    texts = ["decodr.py:attend", "decoder.py:attend", "decoder.py:atend", "no.module:f"]
+    found, _ = find_targets(texts, each=True)
+    assert [target.name for target in found] == texts
+    assert [target.broken is None for target in found] == [False, True, False, False]
+    said = [target.broken.why for target in found if target.broken]
+    assert "`decodr.py` cannot be read: no such file" in said[0]
+    assert "did you mean `decoder.py`?" in said[0]
+    assert "`decoder.py` defines no `atend`; did you mean `attend`?" in said[1]
+    assert "no module `no`" in said[2]
+    assert reread(found[0]) == found[0]
+
+
+def test_where_none_is_there_the_first_is_refused_even_of_several():
+    with pytest.raises(InputError, match=r"`nope\.py` cannot be read"):
+        find_targets(["nope.py:f", "neither.py:f"], each=True)
+
+
+def test_a_broken_link_in_a_folder_cannot_be_read_and_is_not_called_bad_python():
+    Path("dangling.py").symlink_to("nowhere")
+    found, _ = find_targets(["."], discover=lambda _: ["attend"])
+    (broken,) = [target.broken for target in found if target.path == "dangling.py"]
+    assert not broken.is_read
+    assert broken.why == "`dangling.py` cannot be read: no such file or directory"

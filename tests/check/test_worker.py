@@ -507,3 +507,11 @@ def test_closing_ends_a_target_that_is_running(worker, tmp_path):
     assert not thread.is_alive()
     _until(lambda: not _processes_in(tmp_path))
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_only_the_last_lines_of_much_that_was_printed_are_quoted(worker):
+    source = "for i in range(997):\n    print('epoch', i)\n" + "print('y' * 997)\n1 / 0\n"
+    finding = _only(worker().check(_target(source), None, {}))
+    *epochs, last = finding.evidence.quote.split("\n")
+    assert epochs == ["...", *(f"epoch {i}" for i in range(993, 997))]
+    assert last == "y" * 200 + "..."

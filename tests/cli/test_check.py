@@ -288,9 +288,9 @@ def test_the_project_says_what_it_always_wants(seen):
     always = {"mask": "drop", "convention": "luong", "roles": {"memory": "key"}}
     assert seen()["options"]["flags"] == always
     assert seen("--mask", "keep")["options"]["flags"] == {**always, "mask": "keep"}
-    Path("c.json").write_text('{"convention": "bahdanau"}')
+    Path("c.json").write_text('{"convention": "bahdanau", "mask": "keep"}')
     flags = seen("good.py:attend", "--contract", "c.json")["options"]["flags"]
-    assert "convention" not in flags
+    assert flags == {"roles": {"memory": "key"}}
 
 
 def test_rules_that_the_project_leaves_out_stay_out(check):
@@ -324,7 +324,7 @@ REFUSED = {
     "twice": (["bad.py:attend", "--axes", "q=a", "--axes", "q=b"], "each name once"),
     "unknown kind": (["bad.py:attend", "--kind", "m=kep"], "'keep'"),
     "unknown score": (["bad.py:attend", "--score", "scaled-dot"], "'scaled_dot'"),
-    "size": (["bad.py:attend", "--size", "d_s=big"], "wrong form"),
+    "size": (["bad.py:attend", "--size", "d_s=big"], "a whole number of at least 1"),
     "time": (["bad.py:attend", "--time", "0"], "a number from 0.1"),
     "memory": (["bad.py:attend", "--memory", "lots"], "a whole number"),
     "batch and target": (["bad.py:attend", "--batch", "b.jsonl"], "leave TARGET out"),
@@ -470,3 +470,54 @@ def _running(folder, what):
         if here and what in line:
             found.append(name)
     return found
+
+
+def test_one_wrong_target_of_a_project_does_not_keep_the_others_from_being_checked(check):
+    Path("pyproject.toml").write_text(
+        '[tool.regard]\ntargets = ["gone.py:attend", "bad.py:attend", "good.py:atend"]\n'
+    )
+    code, out, _ = check("--format", "json")
+    assert code == 2
+    gone, bad, wrong = json.loads(out)["results"]
+    assert "`gone.py` cannot be read" in gone["findings"][0]["message"]
+    assert [finding["code"] for finding in bad["findings"]] == ["RG301"]
+    assert "did you mean `attend`?" in wrong["findings"][0]["message"]
+    code, _, err = check("--fix")
+    assert code == 2
+    assert "checked again: 2 errors" in err
+    assert Path("bad.py").read_text() == GOOD
+    code, out, err = check("gone.py:attend", "bad.py:attend")
+    assert (code, out) == (2, "")
+
+
+def test_a_warning_about_a_comment_comes_once_a_file(check):
+    Path("two.py").write_text(f"{BAD}# regard: ignore[RG999] typo\n" + BAD.replace("att", "b"))
+    _, _, err = check("two.py:attend", "two.py:bend")
+    assert err.count("knows no rule 'RG999'") == 1
+
+
+def test_both_names_that_pytest_gives_test_files_are_names_for_the_test(check, monkeypatch):
+    monkeypatch.setattr(command, "_ENGINE", "check_engines:tested")
+    assert check("bad.py:attend", "--write-test", "bad_test.py")[0] == 1
+    assert Path("bad_test.py").read_text().startswith("# keeps RG301 away, ")
+
+
+def test_a_folder_as_output_suggests_a_name_of_the_format(check):
+    assert "report.txt" in check("bad.py:attend", "--output", ".")[2]
+    assert "report.json" in check("bad.py:attend", "--output", ".", "--format", "json")[2]
+
+
+def test_an_error_about_a_statement_keeps_its_rows(check, monkeypatch):
+    monkeypatch.setattr(command, "_ENGINE", "check_engines:refuse")
+    code, out, err = check("bad.py:attend")
+    assert (code, out) == (2, "")
+    assert "error: check: no such thing\n  expected  another\n  got       this\n" in err
+    code, out, _ = check("bad.py:attend", "good.py:attend", "--format", "json")
+    assert code == 2
+    codes = [report["findings"][0]["code"] for report in json.loads(out)["results"]]
+    assert codes == ["RG902", "RG902"]
+
+
+def test_the_help_says_which_exit_code_counts_of_several_targets(check):
+    out = " ".join(check("--help")[1].split())
+    assert "the highest counts: 2 if one could not be checked" in out

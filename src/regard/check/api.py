@@ -15,6 +15,7 @@ from typing import Any
 
 from regard.check.check import Options, check_source
 from regard.check.finding import Report
+from regard.check.roles.reading import read
 from regard.errors import ConventionError, InputError, explain
 
 __all__ = ["check"]
@@ -41,7 +42,8 @@ def check(
     Parameters
     ----------
     target : function, class, or module object
-        What to check. Of an ``nn.Module`` object its class is checked.
+        What to check. Of an ``nn.Module`` object its class is checked, built with the
+        object's own options (``batch_first``, ``bias``) and with sizes of the check's own.
     contract : mapping, optional
         What you declare, in the contract's form; what is left out is guessed and said.
     axes : mapping of str to str, optional
@@ -67,7 +69,8 @@ def check(
     Raises
     ------
     InputError
-        If the text of the target cannot be found, or a statement is unknown.
+        If the text of the target cannot be found, a statement is unknown, or no arguments
+        could be guessed for an object's class.
     ConventionError
         If a contract and single statements are both given.
 
@@ -96,6 +99,9 @@ def check(
     found = _definition(target)
     source, path, scope = _text(found)
     flags = dict(statements)
+    is_object = not inspect.isroutine(target) and not isinstance(target, type)
+    if is_object and contract is None and "init" not in flags:
+        flags["init"] = _options_of(target, source)
     if axes:
         flags["inputs"] = dict(axes)
     if mask is not None:
@@ -113,7 +119,55 @@ def check(
         flags=flags or None,
     )
     with _text_kept(path):
-        return check_source(source, path, found.__qualname__, contract, options)
+        report = check_source(source, path, found.__qualname__, contract, options)
+    if is_object and contract is None and not axes:
+        _look_at(report, found)
+    return report
+
+
+def _options_of(target: Any, source: str) -> dict[str, Any]:
+    """Constructor arguments that an object keeps under their own names, sizes left out.
+
+    Sizes are the check's own: those of the object may coincide, and then hide mistakes.
+    """
+    try:
+        options = read(source, type(target).__qualname__).options
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[str, Any] = {}
+    for option in options:
+        value = getattr(target, option.name, None)
+        if isinstance(value, bool) or (isinstance(value, float) and option.has_default):
+            found[option.name] = value
+        elif isinstance(value, str):
+            found[option.name] = f"'{value}'"
+    # What is as it is by default needs no word.
+    usual = {o.name: o.default for o in options if o.has_default}
+    return {
+        n: v for n, v in found.items() if n not in usual or v not in (usual[n], f"'{usual[n]}'")
+    }
+
+
+def _look_at(report: Report, found: type) -> None:
+    """Refuse to call a library's class wrong where only our guess of its arguments is.
+
+    Raises
+    ------
+    InputError
+        If the class did not run with what was guessed.
+    """
+    codes = {f.code for f in report.findings}
+    if not codes & {"RG101", "RG901", "RG902"}:
+        return
+    worst = next(f for f in report.findings if f.code in ("RG101", "RG901", "RG902"))
+    raise InputError(
+        explain(
+            f"check(): no arguments could be guessed for an object of {found.__qualname__}",
+            expected="an object whose constructor's and call's arguments can be guessed",
+            got=worst.message,
+            help="declare them: contract={'init': ..., 'inputs': ..., 'returns': ...}",
+        )
+    )
 
 
 @contextlib.contextmanager

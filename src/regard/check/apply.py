@@ -60,9 +60,19 @@ class Change:
 
     def diff(self, base: str = ".") -> str:
         """Return the unified diff, as ``git apply`` takes it in the folder `base`."""
-        name = os.path.relpath(os.path.realpath(self.path), os.path.realpath(base))
-        name = name.replace(os.sep, "/")
+        name = self._name(base)
         return unified(self.before, self.after, f"a/{name}", f"b/{name}")
+
+    def patch(self, base: str = ".") -> bytes:
+        """Return the diff of the bytes, whatever the file's encoding."""
+        # In Latin-1 every byte is a character and comes back as itself.
+        name = self._name(base).encode("utf-8", "surrogateescape").decode("latin-1")
+        before, after = self.data_before.decode("latin-1"), self.data.decode("latin-1")
+        return unified(before, after, f"a/{name}", f"b/{name}").encode("latin-1")
+
+    def _name(self, base: str) -> str:
+        name = os.path.relpath(os.path.realpath(self.path), os.path.realpath(base))
+        return name.replace(os.sep, "/")
 
 
 def plan_fixes(reports: Iterable[Report]) -> list[Change]:
@@ -128,7 +138,7 @@ def save_patch(changes: Sequence[Change], write: Write) -> tuple[Path, str]:
     here = os.path.realpath(".")
     base = os.path.commonpath([here, *map(os.path.dirname, files)])
     base = "." if base == here else base
-    data = "".join(change.diff(base) for change in changes).encode("utf-8", "surrogateescape")
+    data = b"".join(change.patch(base) for change in changes)
     folder = Path(".regard")
     try:
         folder.mkdir(exist_ok=True)

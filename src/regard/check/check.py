@@ -19,6 +19,7 @@ from regard.check.regress import write_test
 from regard.check.relations.base import Case, Results, ask
 from regard.check.repair import Search, search
 from regard.check.roles import Guess, guess
+from regard.check.stated import fitted, refuse_init_of_function, with_polarity
 from regard.check.subject import Crash, Loaded, TookTooLong, limit, load, surroundings
 from regard.version import __version__
 
@@ -101,12 +102,21 @@ def check_source(
 
 
 def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Report:
-    guessed = guess(loaded, declared=declared, flags=options.flags)
+    flags = dict(options.flags or {})
+    refuse_init_of_function(loaded, declared, flags)
+    if declared is not None and declared.mask is not None:
+        flags.setdefault("mask", declared.mask)
+    declared = with_polarity(loaded, declared, flags.get("mask"))
+    guessed = guess(loaded, declared=declared, flags=flags)
     contract = guessed.contract
     target = f"{loaded.path}:{loaded.entry}"
     if not contract.inputs:
-        crash = Crash("Inputs", "; ".join(guessed.assumptions) or "nothing known", 1, (1,))
+        line = guessed.crash.line if guessed.crash is not None else 1
+        crash = Crash(
+            "Inputs", "; ".join(guessed.assumptions) or "nothing known", line, (line,)
+        )
         return _unchecked("RG902", "could-not-build-inputs", loaded.path, loaded.entry, crash)
+    contract = fitted(contract, declared, flags)
     case = Case(loaded, contract, seed=options.seed)
     results = ask(case)
     if not results.verdicts:
@@ -131,7 +141,7 @@ def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Repor
         target=target,
         findings=tuple(findings),
         checked=results.names,
-        not_checked=_not_checked(loaded, contract, results, found),
+        not_checked=_not_checked(loaded, contract, results, found, _unnamed(case)),
         assumptions=guessed.assumptions,
         signature=f"{loaded.entry}({', '.join(contract.inputs)})",
         sizes=tuple(case.bench(i).sizes.shown(contract.every_axis) for i in (0, 1)),
@@ -177,9 +187,11 @@ def _trace(case: Case) -> Any:
 
 
 def _not_checked(
-    loaded: Loaded, contract: Contract, results: Results, found: Search | None
+    loaded: Loaded, contract: Contract, results: Results, found: Search | None, unnamed: int
 ) -> tuple[str, ...]:
     said = []
+    if unnamed:
+        said.append(f"{unnamed} more of the results (name all with --returns)")
     if any(v.relation in ("runs", "loads") and v.state == "fails" for v in results.verdicts):
         said.append("every other relation: the code does not run")
     if loaded.library != "torch":
@@ -191,6 +203,17 @@ def _not_checked(
     if found is not None and not found.complete:
         said.append(f"some repairs: the search stopped after {found.tried} candidates")
     return tuple(said)
+
+
+def _unnamed(case: Case) -> int:
+    """How many results come back besides those that the contract names."""
+    try:
+        came = case.bench(0).base
+    except TookTooLong:
+        return 0
+    outputs = getattr(came, "outputs", ())  # a crash has none
+    named = len(case.contract.returns)
+    return max(len(outputs) - named, 0) if named else 0
 
 
 def _table(results: Results, found: Search | None) -> tuple[Mapping[str, str], ...]:

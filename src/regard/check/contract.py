@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from regard.check.expressions import checked_sizes, refuse_without_value
 from regard.check.sizes import names_in
 from regard.errors import InputError, explain
 
@@ -45,8 +46,11 @@ _SCORES = (
 _FIELDS = (
     *("target", "init", "inputs", "kinds", "values", "returns", "weights", "score", "scale"),
     *("activation", "causal", "window", "positions", "convention", "mode", "dtype", "sizes"),
-    *("layer", "padding", "all_masked"),
+    *("layer", "padding", "all_masked", "mask"),
 )
+# What the command line calls some of them, and people try.
+_OTHERWISE = {"axes": "inputs", "kind": "kinds", "value": "values", "size": "sizes"}
+_OTHERWISE |= {"paper": "convention", "outputs": "returns", "return": "returns"}
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class Contract:
     layer: str | None = None
     padding: str = "right"
     all_masked: str | None = None
+    mask: str | None = None  # "keep" | "drop": what True means in masks without a kind
     target: str = ""
     # What was not declared but guessed: field or argument -> how, with the flag to change it.
     guessed: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +107,8 @@ class Contract:
         """
         for key in data:
             if key not in _FIELDS:
-                near = difflib.get_close_matches(key, _FIELDS, 1)
+                near = difflib.get_close_matches(str(key), _FIELDS, 1)
+                near = [_OTHERWISE[key]] if key in _OTHERWISE else near
                 raise _bad(where, f"one of {', '.join(_FIELDS)}", key, near)
         inputs = _texts(where, "inputs", data.get("inputs") or {})
         kinds = _texts(where, "kinds", data.get("kinds") or {})
@@ -117,16 +123,28 @@ class Contract:
         returns = tuple(_returned(where, r) for r in data.get("returns") or ())
         weights = data.get("weights") or {}
         output, over = _weights(where, weights, returns)
+        init, values = dict(data.get("init") or {}), dict(data.get("values") or {})
+        sizes = checked_sizes(where, data.get("sizes") or {})
+        scale = None if data.get("scale") is None else str(data["scale"])
+        refuse_without_value(
+            where,
+            sizes,
+            {f"inputs.{name}": axes for name, axes in inputs.items()}
+            | {f"returns.{r.name}": r.axes for r in returns},
+            {f"init.{name}": value for name, value in init.items()}
+            | {f"values.{name}": value for name, value in values.items()}
+            | ({"scale": scale} if scale not in (None, "learned") else {}),
+        )
         return cls(
             inputs=inputs,
-            init=dict(data.get("init") or {}),
+            init=init,
             kinds=kinds,
-            values=dict(data.get("values") or {}),
+            values=values,
             returns=returns,
             weights=output,
             sums_over=over,
             score=_one_of(where, "score", data.get("score"), _SCORES),
-            scale=None if data.get("scale") is None else str(data["scale"]),
+            scale=scale,
             activation=str(data.get("activation") or "tanh"),
             causal=_causal(where, data.get("causal")),
             window=_window(where, data.get("window")),
@@ -142,11 +160,12 @@ class Contract:
                 ("float16", "bfloat16", "float32", "float64"),
             )
             or "float32",
-            sizes={str(k): int(v) for k, v in (data.get("sizes") or {}).items()},
+            sizes=sizes,
             layer=data.get("layer"),
             padding=_one_of(where, "padding", data.get("padding"), ("left", "right"))
             or "right",
             all_masked=_one_of(where, "all_masked", data.get("all_masked"), ("zeros", "any")),
+            mask=_one_of(where, "mask", data.get("mask"), ("keep", "drop")),
             target=str(data.get("target") or ""),
         )
 
@@ -169,18 +188,19 @@ class Contract:
 
     @property
     def every_axis(self) -> tuple[str, ...]:
-        """Every named axis of inputs, results and constructor, each once."""
+        """Every named axis of inputs, results, constructor and values, each once."""
         texts = [*self.inputs.values(), *(r.axes for r in self.returns)]
         given = list(self.init.values())
         given += [w for v in given if isinstance(v, Mapping) for w in v.values()]
+        given += self.values.values()
         texts += [v for v in given if isinstance(v, str)]
         return tuple(dict.fromkeys(name for text in texts for name in names_in(text)))
 
     @property
     def key_axis(self) -> str | None:
         """Token of the axis that queries choose from: ``T_enc``, ``T``, ``T_mem+1``."""
-        if self.weights is not None and self.sums_over:
-            tokens = self.out_axes(self.weights)
+        if self.weights in self.out_names and self.sums_over:
+            tokens = self.out_axes(str(self.weights))
             return tokens[self.sums_over[-1]]
         tokens = tuple(t for axes in self.inputs.values() for t in axes.split())
         for wanted in ("T_enc", "T_mem+T_dec", "T_mem+T"):
@@ -317,9 +337,19 @@ def _weights(
         return None, ()
     output = data.get("output")
     names = [r.name for r in returns]
-    if output not in names:
+    if output is not None and not names:
+        pass  # one of the results that are guessed: they are looked at later
+    elif output not in names:
         near = difflib.get_close_matches(str(output), names, 1)
         raise _bad(where, f"weights.output one of the results {', '.join(names)}", output, near)
     over = data.get("sums_to_one_over", -1)
     over = tuple(over) if isinstance(over, list | tuple) else (over,)
-    return str(output), tuple(int(i) for i in over)
+    tokens = next((r.axes.split() for r in returns if r.name == output), None)
+    for i in over:
+        count = 0 if tokens is None else len(tokens)
+        if type(i) is not int or (tokens is not None and not -count <= i < count):
+            expected = (
+                f"weights.sums_to_one_over: numbers of the {count or ''} axes, -1 the last"
+            )
+            raise _bad(where, expected, i, ())
+    return str(output), over

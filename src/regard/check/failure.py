@@ -6,7 +6,7 @@ from typing import Literal
 from regard.check.finding import Evidence, Finding, Location, Report
 from regard.check.target import Target
 
-__all__ = ["Failure", "could_not_check", "failed"]
+__all__ = ["Failure", "could_not_check", "failed", "told"]
 
 _NAMES = {
     "RG901": "could-not-load",
@@ -14,6 +14,8 @@ _NAMES = {
     "RG903": "not-repeatable",
     "RG904": "nothing-checked",
 }
+_TOLD = "RG902"
+_LAST, _LONGEST = 5, 200  # lines, and characters of a line, of what code said
 _HELP = {
     "time": "--time allows more seconds",
     "memory": "--memory allows more MiB",
@@ -24,6 +26,7 @@ _HELP = {
 
 Kind = Literal[
     "syntax",  # the file is no Python
+    "unread_file",  # it, or the target in it, is not to be found
     "raised",  # an exception, from the user's code
     "quit",  # sys.exit
     "told",  # an error that regard raised on purpose
@@ -75,7 +78,7 @@ def failed(target: Target, failure: Failure) -> Report:
         target=target.name,
         message=message,
         location=Location(target.path, max(failure.line, 1), failure.column),
-        evidence=Evidence(relation="", equation="", quote=failure.said),
+        evidence=Evidence(relation="", equation="", quote=_quoted(failure)),
         also=_HELP.get(failure.kind, ""),
         fingerprint=f"{code}:{target.name}",
     )
@@ -88,16 +91,34 @@ def failed(target: Target, failure: Failure) -> Report:
     )
 
 
+def told(report: Report) -> str:
+    """Return the text of an error that regard raised about what was stated; "" for none."""
+    first = report.findings[0] if len(report.findings) == 1 else None
+    is_told = first is not None and first.code == _TOLD and not report.checked
+    return first.message if is_told and first is not None and "\n" in first.message else ""
+
+
 def could_not_check(report: Report) -> bool:
     """Whether a report says nothing about the code: exit code 2."""
     limits = [f for f in report.findings if f.code.startswith("RG9")]
     return len(limits) == len(report.findings) and (bool(limits) or not report.checked)
 
 
+def _quoted(failure: Failure) -> str:
+    """The last lines of what was said: training prints thousands before it is ended."""
+    if failure.kind == "defect":
+        return failure.said  # a traceback of ours, for whoever mends it
+    lines = failure.said.splitlines()
+    last = [
+        line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..." for line in lines[-_LAST:]
+    ]
+    return "\n".join(["...", *last] if len(lines) > _LAST else last)
+
+
 def _code(failure: Failure) -> str:
     if failure.kind == "told":
-        return "RG902"
-    if failure.loading or failure.kind in ("syntax", "start"):
+        return _TOLD
+    if failure.loading or failure.kind in ("syntax", "unread_file", "start"):
         return "RG901"
     return "RG904"
 
@@ -108,6 +129,7 @@ def _message(target: Target, failure: Failure) -> str:
     first = failure.text.splitlines()[0] if failure.text else ""
     texts = {
         "syntax": f"the file is no Python: {first}",
+        "unread_file": failure.text,
         "raised": f"{what} {when}: {first}",
         "quit": f"{what} {when}: it called {first}",
         "told": failure.text,

@@ -72,6 +72,8 @@ def _compounds(known: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     single = list(known.items())
     for times in (2, 3, 4):
         yield from ((f"{times}*{a}", times * n) for a, n in features)
+    if {"heads", "d_head"} <= set(known):  # side by side, unless a name says otherwise
+        yield "heads*d_head", known["heads"] * known["d_head"]
     yield from ((f"{a}*{b}", n * m) for (a, n), (b, m) in itertools.permutations(single, 2))
     for times in (2, 3, 4):
         yield from ((f"{times}*{a}", times * n) for a, n in single)

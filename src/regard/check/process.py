@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from regard.check.answer import read_answer
-from regard.check.failure import Failure, failed
+from regard.check.failure import Failure, Kind, failed
 from regard.check.finding import Report
 from regard.check.settings import Limits
 from regard.check.target import Target, import_folders, package_of
@@ -76,7 +76,8 @@ class WorkerProcess:
         """Return the report on a target; one that says why, if it could not be checked."""
         if target.broken is not None:
             broken = target.broken
-            return failed(target, Failure("syntax", broken.why, broken.line, broken.column))
+            kind: Kind = "syntax" if broken.is_read else "unread_file"
+            return failed(target, Failure(kind, broken.why, broken.line, broken.column))
         began = time.monotonic()
         try:
             report = self._ask(target, contract, options)

@@ -20,7 +20,6 @@ from regard.check.conversion import (
     dtype_name,
     flat,
     to_library,
-    torch_dtype,
 )
 from regard.check.loading import (
     Crash,
@@ -112,7 +111,8 @@ class Instance:
             made = target(**init)
             if self.library == "torch" and hasattr(made, "named_parameters"):
                 redraw(made)
-                made.to(torch_dtype(self.contract.dtype))
+                # Unlike `to`, these leave complex tables of rotations as they are.
+                getattr(made, _CASTS[self.contract.dtype])()
                 made.train(self.contract.mode == "train")
         if "." in self.loaded.entry:
             return getattr(made, self.loaded.entry.split(".")[-1])
@@ -174,7 +174,9 @@ class Instance:
         given = self.arguments(args)
         wanted: dict[str, Any] = {}
         for name, value in given.items():
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
+            # What is added to hide keys is huge, and so is its gradient.
+            hides = self.contract.kinds.get(name) in _UNLEARNED
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and not hides:
                 wanted[f"input:{name}"] = value.requires_grad_(True)
         if self.module is not None:
             for name, parameter in self.module.named_parameters():
@@ -215,6 +217,10 @@ class Instance:
         import torch  # noqa: PLC0415
 
         return torch.no_grad()
+
+
+_CASTS = {"float16": "half", "bfloat16": "bfloat16", "float32": "float", "float64": "double"}
+_UNLEARNED = ("keep_float01", "drop_float01", "additive")
 
 
 def _owner(loaded: Loaded) -> type | None:

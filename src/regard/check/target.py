@@ -41,11 +41,12 @@ _FORMS = "file.py:name, file.py:Class.method, package.module:name, file.py or a 
 
 @dataclass(frozen=True)
 class Broken:
-    """Why a file cannot be parsed, and where."""
+    """Why a file cannot be parsed, and where; or why there is nothing to parse."""
 
     why: str
     line: int = 1
     column: int = 1
+    is_read: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Target:
 
 
 def find_targets(
-    texts: Sequence[str], *, discover: Discover | None = None
+    texts: Sequence[str], *, discover: Discover | None = None, each: bool = False
 ) -> tuple[list[Target], list[str]]:
     """Find what the targets of a command line mean.
 
@@ -87,6 +88,8 @@ def find_targets(
         folder; the last two stand for every attention-like name inside.
     discover : callable, optional
         Names the attention-like functions and classes of a text.
+    each : bool
+        Whether one that is not to be found is a broken target, and the others are returned.
 
     Returns
     -------
@@ -98,16 +101,28 @@ def find_targets(
     Raises
     ------
     InputError
-        If a file, module or name does not exist, or nothing at all was found.
+        If a file, module or name does not exist (with `each`, all of them), or nothing at all
+        was found.
     """
     found: dict[str, Target] = {}
     notes: list[str] = []
+    missing: InputError | None = None
     for text in texts:
-        here = list(_find(text, discover or _discover))
+        try:
+            here = list(_find(text, discover or _discover))
+        except InputError as error:
+            missing = missing or error
+            if not each:
+                raise
+            here = [_missing(text, error)]
         if not here:
             notes.append(f"{text}: nothing in it looks like attention; name it as {text}:NAME")
         for target in here:
             found.setdefault(target.name, target)
+    if missing is not None and not any(
+        t.broken is None or t.broken.is_read for t in found.values()
+    ):
+        raise missing  # there are no others that could be checked
     if not found:
         raise InputError(
             explain(
@@ -162,6 +177,8 @@ def reread(target: Target) -> Target:
     InputError
         It cannot be read any more.
     """
+    if target.broken is not None and not target.broken.is_read:
+        return target
     source = read_source(target.path)
     tree = _parse(source)
     broken = tree if isinstance(tree, Broken) else None
@@ -284,13 +301,26 @@ def _folder(folder: Path, discover: Discover) -> Iterator[Target]:
         try:
             source = read_source(path)
         except InputError as error:
-            yield Target(str(path), "", "", Broken(str(error).splitlines()[0]))
+            yield _missing(str(path), error)
             continue
         tree = _parse(source)
         if not isinstance(tree, Broken):
             yield from (Target(str(path), name, source) for name in discover(source))
         elif _ATTENTION.search(source):
             yield Target(str(path), "", source, tree)
+
+
+def _missing(text: str, error: InputError) -> Target:
+    """Return a target that says in a line why it is not to be found."""
+    first, *rows = str(error).splitlines()
+    parts = dict(row.split(maxsplit=1) for row in rows if len(row.split(maxsplit=1)) == 2)
+    why, got = first.removeprefix("check: "), parts.get("got", "")
+    why += f": {got}" if f"`{got}`" not in why else ""
+    if "help" in parts:
+        why += f"; {parts['help']}"
+    place, colon, entry = text.rpartition(":")
+    path, entry = (place, entry) if colon and entry.isidentifier() else (text, "")
+    return Target(path, entry, "", Broken(why, is_read=False))
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
@@ -325,7 +355,7 @@ def _defined(texts: Sequence[str]) -> str:
 
 def _near_files(path: Path) -> str | None:
     try:
-        names = [name for name in os.listdir(path.parent) if name.endswith(".py")]
+        names = [n for n in os.listdir(path.parent) if n.endswith(".py") and n != path.name]
     except OSError:
         return f"there is no folder `{path.parent}`"
     near = difflib.get_close_matches(path.name, names, 3, 0.5)

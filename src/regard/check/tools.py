@@ -116,6 +116,9 @@ class Tools:
             **({"roles": dict(settings.roles)} if settings.roles else {}),
             **(statements or {}),
         }
+        for name, value in (contract or {}).items():
+            if value is not None:  # said of this target, which goes before the project's
+                flags.pop(name, None)
         options = {"seed": seed, "flags": flags or None}
         reports = check_targets(found, contract=contract, options=options, limits=self._limits)
         selection = Selection.of(settings.select, settings.ignore)
@@ -169,13 +172,13 @@ class Tools:
         place = Path(path) if path else home_of_test(report)
         self._inside(str(place))
         old = place.read_text(encoding="utf-8") if place.is_file() else ""
-        if not re.fullmatch(r"test_\w+\.py", place.name) or (
+        if not re.fullmatch(r"test_\w+\.py|\w+_test\.py", place.name) or (
             place.exists() and old != report.test
         ):
             raise InputError(
                 explain(
                     f"write_test: `{place}` is refused",
-                    expected="a new file called test_*.py",
+                    expected="a new file called test_*.py or *_test.py",
                     got="a file that exists" if place.exists() else place.name,
                     help="give another `path`",
                 )

@@ -1,10 +1,11 @@
 """``regard check``: find the attention bug that does not crash."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _ENGINE = "regard.check.check:check_source"
+_TEST = re.compile(r"test_[^:]*|[^:]*_test\.py")  # what pytest takes for one
 _FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "html")
 # Statements about the arguments and results of one target.
 _OF_ONE = {"inputs", "returns", "weights", "kinds", "init", "values"}
+_ENDINGS = {"json": "json", "sarif": "sarif", "junit": "xml", "html": "html"}
 _EXAMPLE = """
 regard check decoder.py:attend
 regard check decoder.py:Attention --contract decoder.json --format json
@@ -51,7 +54,7 @@ class _Check(ExampleCommand):
     is_flag=False,
     flag_value="",
     metavar="[FILE]",
-    help="Write a pytest file that keeps it fixed: test_*.py.",
+    help="Write a pytest file that keeps it fixed: test_*.py or *_test.py.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="Default full.")
 @click.option("-o", "--output", type=Where(), help="Where the report goes; default stdout.")
@@ -104,7 +107,8 @@ def check(ctx: click.Context, /, **given: Any) -> int:
     it may not write any outside a temporary folder, use the network or start processes. These
     limits stop accidents, not malice: check no code that you would not run.
 
-    Exit code 0: checked, nothing found. 1: something was found. 2: could not check.
+    Exit code 0: checked, nothing found. 1: something was found. 2: could not check. Of several
+    targets the highest counts: 2 if one could not be checked, whatever was found in others.
     Accept a finding with a comment on its line: # regard: ignore[RG205] reason
     """
     _repeat(ctx, given["seed"])
@@ -137,7 +141,12 @@ class _Run:
         from regard.check.run import exit_code
 
         targets = self._targets()
-        with written(self._given["output"], source=None, force=self._given["force"]) as out:
+        with written(
+            self._given["output"],
+            source=None,
+            force=self._given["force"],
+            example=f"report.{_ENDINGS.get(self._given['form'], 'txt')}",
+        ) as out:
             reports = self._check(targets)
             if self._given["write_test"] is not None:
                 self._write_tests(reports)
@@ -163,7 +172,8 @@ class _Run:
                     help="`regard check .` searches this folder",
                 )
             )
-        found, notes = find_targets(given)
+        # A project's list may be wrong in one place; what is typed is looked at again.
+        found, notes = find_targets(given, each=not self._given["targets"])
         for note in notes:
             _say(note)
         declared = sorted(_OF_ONE & set(self._flags))
@@ -182,7 +192,7 @@ class _Run:
     def _targets_to_tests(self) -> None:
         """Undo that click takes what follows --write-test for its FILE."""
         name = self._given["write_test"]
-        if name and not os.path.basename(name).startswith("test_"):
+        if name and not _TEST.fullmatch(os.path.basename(name)):
             self._given["targets"] = (name, *self._given["targets"])
             self._given["write_test"] = ""
 
@@ -193,6 +203,7 @@ class _Run:
         return None if path is None else read_declared(path)
 
     def _check(self, targets: "Sequence[Target]") -> "list[Report]":
+        from regard.check.failure import told
         from regard.check.run import Job, check_jobs, settle
 
         work = [Job(target, self._contract, self._options) for target in targets]
@@ -200,8 +211,11 @@ class _Run:
             work, limits=self._limits, processes=self._given["jobs"], engine=_ENGINE
         )
         reports = dict(_shown(found, [target.name for target in targets]))
+        if len(work) == 1 and told(reports[0]):
+            raise InputError(told(reports[0]))
+        warn = _once()  # each target of a file reads all its comments
         return [
-            settle(reports[index], self._selection, warn=_warn) for index in range(len(work))
+            settle(reports[index], self._selection, warn=warn) for index in range(len(work))
         ]
 
     def _fix(self, targets: "Sequence[Target]", reports: "list[Report]") -> "list[Report]":
@@ -253,11 +267,16 @@ def _batch(given: dict[str, Any]) -> int:
     selection = Selection.of(
         given["select"] or settings.select, (*settings.ignore, *given["ignore"])
     )
-    worst = 0
+    worst, warn = 0, _once()
     flags = statements(given)
     with (
         opened(given["batch"]) as lines,
-        written(given["output"], source=given["batch"], force=given["force"]) as out,
+        written(
+            given["output"],
+            source=given["batch"],
+            force=given["force"],
+            example="answers.jsonl",
+        ) as out,
     ):
         for answer in answer_batch(
             lines,
@@ -265,7 +284,7 @@ def _batch(given: dict[str, Any]) -> int:
             limits=Limits(given["seconds"], given["memory"]),
             processes=given["jobs"],
             engine=_ENGINE,
-            settle=lambda report: settle(report, selection, warn=_warn),
+            settle=lambda report: settle(report, selection, warn=warn),
             fail_on=given["fail_on"],
         ):
             worst = max(worst, answer["rc"])
@@ -284,7 +303,7 @@ def _options(
     from datetime import date
 
     always: dict[str, Any] = {}
-    if settings.mask is not None:
+    if settings.mask is not None and not (contract or {}).get("mask"):
         always["mask"] = settings.mask
     if settings.paper is not None and not (contract or {}).get("convention"):
         always["convention"] = settings.paper
@@ -353,8 +372,16 @@ def _repeat(ctx: click.Context, seed: int) -> None:
     _say(f"repeat: {_command(ctx, seed)}")
 
 
-def _warn(text: str) -> None:
-    _say(f"warning: {text}")
+def _once() -> Callable[[str], None]:
+    """Return what prints a warning, the same one only once."""
+    seen: set[str] = set()
+
+    def warn(text: str) -> None:
+        if text not in seen:
+            seen.add(text)
+            _say(f"warning: {text}")
+
+    return warn
 
 
 def _say(text: str) -> None:

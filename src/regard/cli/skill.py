@@ -33,7 +33,7 @@ def skill(*, output: str | None, force: bool) -> int:
     what to run, what each answer means, and what never to do.
     """
     from regard.check.skill import NAME, files
-    from regard.seq2seq.files import write_atomically
+    from regard.seq2seq.files import unwritable, write_atomically
 
     texts = files()
     if output is None:
@@ -52,7 +52,13 @@ def skill(*, output: str | None, force: bool) -> int:
                 )
             )
     for path, data in paths.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file() and path.read_bytes() == data:
+            click.echo(f"{path} is as it should be", err=True)
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(unwritable(path.parent, error)) from None
         write_atomically(path, data)
         click.echo(f"wrote {path}", err=True)
     return 0

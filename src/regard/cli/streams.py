@@ -145,7 +145,9 @@ def opened(source: str | None) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def written(output: str | None, *, source: str | None, force: bool) -> Iterator[Sink]:
+def written(
+    output: str | None, *, source: str | None, force: bool, example: str = "answers.tsv"
+) -> Iterator[Sink]:
     """Open where results go; a file appears, or is replaced, when the block ends well.
 
     Parameters
@@ -156,6 +158,8 @@ def written(output: str | None, *, source: str | None, force: bool) -> Iterator[
         The input, which may not be the same file; ``-`` is stdin, None is nothing.
     force : bool
         Replace a file that exists.
+    example : str
+        A name for such a file, to suggest.
 
     Raises
     ------
@@ -167,7 +171,7 @@ def written(output: str | None, *, source: str | None, force: bool) -> Iterator[
         return
     # Through links, so that a link stays one and its file is replaced.
     path = Path(os.path.realpath(output))
-    _check(path, output, source, force)
+    _check(path, output, source, force, example)
     if path.exists() and not path.is_file():  # a device or a named pipe
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             sink = Sink(stream, output)
@@ -176,7 +180,7 @@ def written(output: str | None, *, source: str | None, force: bool) -> Iterator[
         return
     with replacing(path) as binary, before_stopping(_remover(binary.name)):
         yield Sink(_Encoder(binary), output)  # type: ignore[arg-type]  # all that Sink uses
-        _check(path, output, source, force)
+        _check(path, output, source, force, example)
 
 
 class _Encoder:
@@ -201,14 +205,14 @@ def _remover(name: str) -> Callable[[], None]:
     return remove
 
 
-def _check(path: Path, output: str, source: str | None, force: bool) -> None:
+def _check(path: Path, output: str, source: str | None, force: bool, example: str) -> None:
     if path.is_dir():
         raise InputError(
             explain(
                 f"{output}: this is a directory",
                 expected="the name of a file to write",
                 got="a directory",
-                help=f"name a file in it, as {os.path.join(output, 'answers.tsv')}",
+                help=f"name a file in it, as {os.path.join(output, example)}",
             )
         )
     if _same(path, source):

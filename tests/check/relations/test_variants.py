@@ -174,3 +174,116 @@ def test_a_query_without_keys_that_averages_padding_is_found_without_weights() -
     assert {v.relation for v in failing(even, zeros)} == {"query-without-keys"}
     right = EMPTY.format(fill="float('-inf')", weights="scores.softmax(dim=-1).nan_to_num()")
     assert failing(right, zeros) == []
+
+
+TURNED = """
+import torch
+
+
+def turn(x):
+    n, d = x.shape[-2:]
+    rate = 10000.0 ** (-torch.arange(0, d, 2) / d)
+    angle = torch.cat([torch.arange(n)[:, None] * rate] * 2, dim=-1)
+    a, b = x.chunk(2, dim=-1)
+    return x * angle.cos() + torch.cat((-b, a), dim=-1) * angle.sin()
+
+
+def attend(query, key, value):
+    key = torch.cat((key[:, :, :0], key), dim=2)
+    query = query * {before}
+    scores = turn(query) @ turn(key).transpose(2, 3) * {after}
+    return scores.softmax(dim=-1) @ value
+"""
+ROTARY = {**BOTH_WAYS, "positions": "rotary"}
+
+
+def test_queries_may_be_scaled_before_they_are_turned() -> None:
+    early = TURNED.format(before="query.shape[-1] ** -0.5", after="1.0")
+    assert failing(early, ROTARY) == []
+    late = TURNED.format(before="1.0", after="query.shape[-1] ** -0.5")
+    assert failing(late, ROTARY) == []
+
+
+def test_a_scale_on_both_sides_of_the_rotation_is_found() -> None:
+    twice = TURNED.format(before="query.shape[-1] ** -0.5", after="query.shape[-1] ** -0.5")
+    assert "score-scale" in {v.relation for v in failing(twice, ROTARY)}
+
+
+SLOTS = """
+import torch
+
+
+def attend(query, key, value):
+    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
+    shares = scores.softmax(dim=1)
+    return shares / (shares.sum(dim=-1, keepdim=True) + 1e-8) @ value
+"""
+UNMASKED = {
+    "inputs": {k: v for k, v in CROSS["inputs"].items() if k != "mask"},
+    "returns": CROSS["returns"],
+}
+
+
+def test_queries_that_share_out_the_keys_are_a_note_until_a_score_is_declared() -> None:
+    assert failing(SLOTS, UNMASKED) == []
+    assert failing(SLOTS, {**UNMASKED, "score": "scaled_dot"})
+
+
+ENCODED = """
+import torch
+from torch import nn
+
+
+class attend(nn.Module):
+    def __init__(self, d_h):
+        super().__init__()
+        self.rnn = nn.GRU(d_h, d_h, batch_first=True)
+        self.score = nn.Linear(d_h, 1)
+
+    def forward(self, words):
+        states, _ = self.rnn(words)
+        weights = self.score(states.tanh()).softmax(dim=1)
+        return (weights * states).sum(dim=1)
+"""
+
+
+def test_keys_that_an_encoder_reads_in_order_have_one() -> None:
+    statements = {
+        "init": {"d_h": "d_h"},
+        "inputs": {"words": "batch T_enc d_h"},
+        "returns": [{"name": "context", "axes": "batch d_h"}],
+        "score": "pooling",
+        "positions": "recurrent",
+    }
+    assert failing(ENCODED, statements) == []
+
+
+TABLE = """
+import torch
+from torch import nn
+
+
+class attend(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.out = nn.Linear(d_model, d_model)
+        self.near = nn.Parameter(torch.randn(40, 1))
+
+    def forward(self, x):
+        n = x.shape[1]
+        place = torch.arange(n)
+        distance = (place[None] - place[:, None]).abs()
+        scores = x @ x.transpose(1, 2) / x.shape[-1] ** 0.5
+        scores = scores + self.near[distance, 0]
+        return self.out(scores.softmax(dim=-1) @ x)
+"""
+
+
+def test_rows_of_a_table_that_a_longer_sequence_uses_are_not_dead() -> None:
+    statements = {
+        "init": {"d_model": "d_model"},
+        "inputs": {"x": "batch T d_model"},
+        "returns": [{"name": "context", "axes": "batch T d_model"}],
+        "positions": "relative",
+    }
+    assert failing(TABLE, statements) == []

@@ -66,7 +66,8 @@ def collect(session: pytest.Session) -> list[pytest.File]:
     Raises
     ------
     pytest.UsageError
-        No target is named, one does not exist, or the settings are wrong.
+        No target is named, or the settings are wrong; a target that does not exist fails
+        as a test.
     """
     try:
         settings = read_settings(session.config.rootpath)
@@ -75,7 +76,7 @@ def collect(session: pytest.Session) -> list[pytest.File]:
                 "--regard: name what to check, as targets = ['decoder.py:attend'] under "
                 "[tool.regard] in pyproject.toml"
             )
-        targets, _ = find_targets(settings.targets)
+        targets, _ = find_targets(settings.targets, each=True)
     except RegardError as error:
         raise pytest.UsageError(str(error)) from None
     by_file: dict[str, list[Target]] = {}

@@ -10,7 +10,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.softmaxes import is_consistent
 from regard.check.subject import Crash
 
-__all__ = ["key_order", "order_matters", "prefix", "queries_apart"]
+__all__ = ["key_order", "order_matters", "prefix", "queries_apart", "recurs_over_keys"]
 
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
@@ -206,11 +206,11 @@ def _free_of_order(here: Layout) -> bool:
     if c.causal or "+" in here.keys[0]:
         return False
     if c.positions == "recurrent":
-        return not here.is_self and not _recurs_over_keys(here)
+        return not here.is_self and not recurs_over_keys(here)
     return not c.positions
 
 
-def _recurs_over_keys(here: Layout) -> bool:
+def recurs_over_keys(here: Layout) -> bool:
     """Whether the recurrence that is declared is one over the keys, as in an encoder."""
     trace = here.bench.trace
     if trace is None or isinstance(trace, Crash):

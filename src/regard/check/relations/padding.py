@@ -92,7 +92,14 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
             light &= stays(bench, args, light)
         if heavy.any() or light.any():
             return _disobeyed(here, name, heavy, light)
-    out = bench.ok(**args)
+    return _unread(here, bench, name, args, allowed)
+
+
+def _unread(
+    here: Layout, bench: Bench, name: str, args: dict[str, Any], allowed: np.ndarray
+) -> Verdict | None:
+    """What a mask forbids to everyone moves nothing; None where that holds."""
+    out, live = bench.ok(**args), np.any(allowed, axis=-1)
     unread = ~np.any(allowed, axis=1)
     again = bench.ok(**{**args, **{n: _at(here, n, unread, 1.0) for n in here.key_parts()}})
     if again is None or out is None:

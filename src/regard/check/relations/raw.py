@@ -19,7 +19,7 @@ def formula(bench: Bench) -> Verdict | None:
     c = bench.contract
     if bench.case.loaded.is_module or c.positions or c.layer or not here.keys:
         return None
-    scores = _scores(bench, here)
+    scores = None if _splits(here) else _scores(bench, here)
     if scores is None:
         return None
     wanted = softmax(scores, here.allowed()[:, None])
@@ -34,6 +34,12 @@ def formula(bench: Bench) -> Verdict | None:
             return _differs(bench, name, found, context)
         return holds()
     return holds() if returned is not None else None
+
+
+def _splits(here: Layout) -> bool:
+    """Whether the code splits its arguments into heads itself, as many as it is told."""
+    c = here.contract
+    return "heads" in c.values.values() and not any("heads" in a for a in c.inputs.values())
 
 
 def _contexts(

@@ -120,6 +120,16 @@ def is_consistent(site: Any, over: set[str]) -> bool:
     return False
 
 
+_LARGEST = ("max", "amax", "max2", "maximum")
+
+
+def _behind(node: Any) -> Any:
+    """What a view shows."""
+    while node.op in ("getitem", "unsqueeze", "view", "reshape", "expand") and node.inputs:
+        node = node.inputs[0]
+    return node
+
+
 @relation("exponent-rises", "weights rise with the scores", cost=1)
 def rises(bench: Bench) -> Verdict | None:
     """Find exponentials of `max - scores`."""
@@ -132,12 +142,9 @@ def rises(bench: Bench) -> Verdict | None:
         inner = node.inputs[0]
         if inner.op != "sub" or len(inner.inputs) != 2:
             continue
-        first = inner.inputs[0]
-        while (
-            first.op in ("getitem", "unsqueeze", "view", "reshape", "expand") and first.inputs
-        ):
-            first = first.inputs[0]
-        if first.op in ("max", "amax", "max2") and first.inputs:
+        first, second = (_behind(n) for n in inner.inputs)
+        # An earlier maximum less a later one rescales what was summed before.
+        if first.op in _LARGEST and first.inputs and second.op not in _LARGEST:
             return fails(
                 "RG303",
                 "the exponent is the maximum less the score: the largest score weighs least",

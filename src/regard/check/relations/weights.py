@@ -5,6 +5,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.order import recurs_over_keys
 from regard.check.subject import Crash, Outcome
 from regard.check.trace.weighing import has_keys_of_its_own
 
@@ -135,7 +136,9 @@ def _may_repeat(here: Layout) -> bool:
         return False
     if here.keys[0] in c.sizes or "+" in here.keys[0]:
         return False
-    plain = not c.positions or (c.positions == "recurrent" and not here.is_self)
+    plain = not c.positions or (
+        c.positions == "recurrent" and not here.is_self and not recurs_over_keys(here)
+    )
     kinds = {c.kinds.get(n) for n in here.inputs}
     return plain and not kinds & {"lengths", "weights", "bias", "token_lists"}
 

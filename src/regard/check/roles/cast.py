@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from regard.check.roles.reading import Parameter, Reading
 from regard.check.roles.words import parts, role_of, scalar_of
 
-__all__ = ["ROLES", "Part", "cast"]
+__all__ = ["ROLES", "Part", "cast", "is_grouping"]
 
 ROLES = (
     *("query", "key", "value", "self", "step", "second", "past", "mask", "lengths", "weights"),
@@ -27,6 +27,19 @@ _WANT_WEIGHTS = re.compile(
     r"^(return|need|output|with|get)_(attn|attention|attentions|weights|alphas?|alignments?|"
     r"attn_weights|attention_weights|attention_scores)$"
 )
+
+
+def is_grouping(name: str) -> bool:
+    """Whether a name says which document, segment or group each token belongs to.
+
+    >>> is_grouping("doc_ids"), is_grouping("input_ids")
+    (True, False)
+    """
+    return bool(
+        re.search(
+            r"^(doc(ument)?|seg(ment)?|group|sample|pack(ed)?|example|episode)s?_?ids?$", name
+        )
+    )
 
 
 def _said_weights(name: str) -> re.Pattern[str]:
@@ -66,7 +79,7 @@ def cast(reading: Reading) -> tuple[Part, ...]:
         name = parameter.name
         if parameter.star:
             continue
-        if name in looked_up and named[name] != "mask":
+        if (name in looked_up and named[name] != "mask") or is_grouping(name):
             roles[name] = "ids"
         elif name in numbers:
             roles[name] = "number"

@@ -21,7 +21,10 @@ from regard.check.sizes import Sizes
 from regard.check.subject import Crash, Outcome
 from regard.errors import RegardError
 
-__all__ = ["Fit"]
+__all__ = ["FATAL", "Fit"]
+
+FATAL = ("SystemExit", "KeyboardInterrupt", "RecursionError", "MemoryError", "Timeout")
+"""Crashes that no other axes mend."""
 
 # Sizes that coincide: what a crash needs in order not to happen.
 _FEATURES = ("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k")
@@ -62,6 +65,7 @@ class Fit:
         self.known = known
         self.deadline = time.monotonic() + seconds
         self.runs_when = ""  # the coincidence of sizes without which the target crashes
+        self.farthest: Crash | None = None  # of the tries that failed
 
     def fit(self) -> tuple[Trial | None, Results | None]:
         """The reading under which the target runs, or under which its crash is its own."""
@@ -72,6 +76,9 @@ class Fit:
                 if best is not None:
                     return best
                 crashed += failed
+        last = max(crashed, key=lambda t: t.progress, default=None)
+        if last is not None and isinstance(last.result, Crash):
+            self.farthest = last.result
         found = self._crash(crashed)
         if found is not None and found.runs:
             rated = self._rate(found)
@@ -90,6 +97,8 @@ class Fit:
                 break
             if not trial.runs:
                 failed.append(trial)
+                if isinstance(trial.result, Crash) and trial.result.kind in FATAL:
+                    break
                 continue
             if trial.joined and join == "never":
                 continue

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from regard.check.contract import Contract
+from regard.check.contract import Contract, Returned
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
 from regard.check.roles.cast import ROLES
-from regard.check.roles.fit import Fit
+from regard.check.roles.fit import FATAL, Fit
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
 from regard.check.roles.sizing import given
 from regard.check.roles.trial import Trial
-from regard.check.subject import Loaded
+from regard.check.roles.unusual import is_pattern
+from regard.check.subject import Crash, Loaded
 from regard.errors import InputError, RegardError, explain
 
 __all__ = ["Guess", "guess"]
@@ -28,13 +29,15 @@ class Guess:
 
     ``confident``: everything that matters was stated by the author or left no choice.
     ``assumptions`` are sentences for the user, each with the flag that changes it;
-    ``reasons`` say for each field of the contract how it was found.
+    ``reasons`` say for each field of the contract how it was found, ``crash`` what was raised
+    where nothing could be made.
     """
 
     contract: Contract
     confident: bool = False
     assumptions: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    crash: Crash | None = None  # without inputs: what the try that came farthest raised
 
 
 def guess(
@@ -92,7 +95,7 @@ class _Guesser:
         fit = Fit(self.known)
         trial, found = fit.fit()
         if trial is None:
-            return self._none("no axes were found with which the code runs")
+            return self._none("no axes were found with which the code runs", fit.farthest)
         contract = trial.contract
         if found is not None and found.returns:
             contract = replace(
@@ -105,6 +108,7 @@ class _Guesser:
             )
             if found.weights and not found.sure:
                 self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
+            contract = _headed(self.known, contract) if trial.runs else contract
             contract = self._pooling(contract)
             contract = self._polarity(contract)
             contract = self._pattern(contract)
@@ -115,6 +119,11 @@ class _Guesser:
         self._say_axes(contract, trial)
         if any(n in ("temperature", "temper", "temp") for n in given(self.known.reading)):
             self._guess("score", "the temperature is about the root of the size of a key")
+        if any(t.isdigit() and t != "1" for r in contract.returns for t in r.axes.split()):
+            self._guess("init", "an axis of a result has a size that no name has", quiet=True)
+        for name, kind in contract.kinds.items():
+            if kind == "lengths" and is_pattern(name):
+                self._guess(f"kinds.{name}", f"`{name}` counts the real keys", quiet=True)
         if self._is_composite():
             self._guess("inputs", "the target joins several attentions", quiet=True)
         if contract.all_masked is None:
@@ -219,14 +228,19 @@ class _Guesser:
                 self._guess("causal", f"causal ({self.known.intent.likely.get('causal')})")
             return contract
         if row != key:
+            if self.known.intent.patterned:
+                self._guess("causal", "a run decided who reads whom")
             return replace(contract, causal=_corner(moved))
         back, ahead = _reach(moved)
         if back is None or ahead is None:
             masked = any(k not in ("bias", "weights") for k in contract.kinds.values())
-            if not masked:
+            if not masked or self.known.intent.patterned:
                 self._guess("causal", "a pattern of its own decides who reads whom", quiet=True)
             return replace(contract, causal=None)
         window = back + 1 if back < moved.shape[0] - 1 else None
+        if self.known.intent.patterned:
+            self._guess("causal", "a run decided who reads whom")
+            self._guess("window", "a run decided who reads whom", quiet=True)
         if ahead == 0:
             return replace(contract, causal="top_left", window=window)
         return replace(contract, causal=None, window=window if back == ahead else None)
@@ -282,8 +296,50 @@ class _Guesser:
                 "inputs", "queries and keys lie on one axis T (the code runs no other way)"
             )
 
-    def _none(self, why: str) -> Guess:
-        return Guess(replace(self.known.stated, inputs={}), False, (why,), self.reasons)
+    def _none(self, why: str, crash: Crash | None = None) -> Guess:
+        if crash is not None:
+            where = f" (line {crash.line})" if crash.line else ""
+            first = (crash.message.splitlines() or [""])[0]
+            raised = f"{crash.kind}: {first}{where}"
+            if crash.kind in FATAL:
+                why = f"the code raised {raised}"
+            else:
+                why += f"; the try that came farthest raised {raised}"
+        empty = replace(self.known.stated, inputs={})
+        return Guess(empty, False, (why,), self.reasons, crash)
+
+
+def _headed(known: Known, contract: Contract) -> Contract:
+    """Call the width of the queries d_model where a number of heads divides it."""
+    heads = [n for n, v in contract.values.items() if v == "heads"]
+    every = set(replace(contract, values={}).every_axis)
+    query = next((p.name for p in known.cast if p.role in ("query", "self")), None)
+    tokens = contract.inputs.get(query or "", "").split()
+    if not heads or not tokens or every & {"heads", "d_head", "d_model", "kv_heads"}:
+        return contract
+    width = tokens[-1]
+    own = f"({'|'.join(heads)})"
+    split = rf"(//|/|%) ?{own}\b|\b{own}, -1|-1, {own}\b"
+    if not width.startswith("d_") or not re.search(split, known.reading.code):
+        return contract
+    inputs = {
+        n: " ".join("d_model" if t == width else t for t in a.split())
+        for n, a in contract.inputs.items()
+    }
+    named = replace(contract, inputs=inputs, returns=_renamed(contract.returns, width))
+    try:
+        runs = all(Runner(known.loaded, named, which).run() is not None for which in (0, 1))
+    except (RegardError, ValueError, IndexError, KeyError):
+        runs = False
+    return named if runs else contract
+
+
+def _renamed(returns: tuple[Returned, ...], width: str) -> tuple[Returned, ...]:
+    """Results with the axis of one name called d_model."""
+    return tuple(
+        replace(r, axes=" ".join("d_model" if t == width else t for t in r.axes.split()))
+        for r in returns
+    )
 
 
 def _reach(moved: np.ndarray) -> tuple[int | None, int | None]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from regard.check.roles.cast import Part
 from regard.check.roles.reading import Reading
+from regard.check.roles.unusual import SORTED, is_other, is_patterned
 
 __all__ = ["Intent", "intent"]
 
@@ -45,6 +46,7 @@ class Intent:
     stated: Mapping[str, str] = field(default_factory=dict)  # field -> how
     likely: Mapping[str, str] = field(default_factory=dict)
     is_self: bool = False
+    patterned: bool = False  # a pattern of its own stands beside causality
 
     @property
     def causal(self) -> str | None:
@@ -74,13 +76,36 @@ def intent(reading: Reading, cast: tuple[Part, ...]) -> Intent:
             fields[name] = value
             (stated if is_stated else likely)[name] = how
     is_self = bool(_SELF.search(reading.words) or _SELF.search(reading.names))
-    return Intent(fields, stated, likely, is_self)
+    patterned = bool(fields.get("causal")) and is_patterned(reading) and "window" not in stated
+    if "causal" in stated and patterned:
+        likely["causal"] = stated.pop("causal")
+    return Intent(fields, stated, likely, is_self, patterned)
 
 
 Found = Iterator[tuple[str, object, str, bool]]
 
 
-def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:  # noqa: PLR0912 - one a score
+def _is_branched(reading: Reading) -> bool:
+    """Whether the code chooses between scores by a text that nothing here settles."""
+    chosen = re.findall(
+        r"\b(?:self\.)?\w*(?:method|type|mode|kind|score|attn|attention)\w* == '(\w+)'",
+        reading.code,
+    )
+    return len({c.lower() for c in chosen} & set(_METHODS)) > 1
+
+
+def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
+    if is_other(reading):
+        return
+    sure = not _is_branched(reading)
+    for name, value, how, is_stated in _softmax_score(reading, cast):
+        selected = how == "the option that selects the score"
+        yield name, value, how, is_stated and (sure or selected)
+
+
+def _softmax_score(  # noqa: PLR0912 - one a score
+    reading: Reading, cast: tuple[Part, ...]
+) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
     roles = {p.role for p in cast}
     if "scores" in roles:
@@ -152,6 +177,9 @@ def _method(reading: Reading) -> str:
             )
             if found and found.group(1).lower() in _METHODS:
                 return _METHODS[found.group(1).lower()]
+    given = re.search(r"super\(\)\.__init__\((?:\w+=)?'(\w+)'", reading.code)
+    if given and given.group(1).lower() in _METHODS and _is_branched(reading):
+        return _METHODS[given.group(1).lower()]
     return ""
 
 
@@ -247,18 +275,18 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
 
 
 def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
-    names = [p.name for p in cast if p.role == "number" and re.search("window|span", p.name)]
-    names += [p.name for p in reading.options if re.search("window|span", p.name)]
-    if not names:
+    given = (*reading.parameters, *reading.options)
+    named = [p for p in given if re.search("window|span", p.name) and not p.star]
+    if not named:
         return
-    name = names[0]
+    name, default = rf"`*{named[0].name}`*", named[0].default
     exact = re.search(
         rf"itself and the {name} - 1|last {name} (positions|keys|tokens)|"
         rf"(sees?|reads?|attends? to) (the last )?{name} (positions|keys|tokens)",
         reading.words,
     )
-    if exact:
-        yield "window", 3, "its words", True
+    if exact and (default is None or (isinstance(default, int) and default > 0)):
+        yield "window", default or 3, "its words", True
 
 
 def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
@@ -287,7 +315,9 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         re.IGNORECASE,
     ):
         yield "positions", "absolute", "its words or names", True
-    elif re.search(r"Conv1d|cumsum|linspace", code):
+    elif re.search(
+        r"Conv1d|linspace" if SORTED.search(code) else r"Conv1d|cumsum|linspace", code
+    ):
         yield "positions", True, "the code", True
 
 

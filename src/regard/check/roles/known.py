@@ -7,12 +7,14 @@ from functools import cached_property
 
 from regard.check.contract import Contract
 from regard.check.roles.candidate import Axes
-from regard.check.roles.cast import Part, cast
+from regard.check.roles.cast import Part, cast, is_grouping
 from regard.check.roles.intent import Intent, intent
 from regard.check.roles.layouts import Layouts, layouts
 from regard.check.roles.polarity import Meaning, forms_of, meaning_of
 from regard.check.roles.reading import Reading
 from regard.check.roles.sizing import given
+from regard.check.roles.statements import shapes
+from regard.check.roles.words import axis_of
 from regard.check.subject import Loaded
 
 __all__ = ["Known"]
@@ -91,7 +93,10 @@ class Known:
         """What is declared and what is meant, without axes."""
         fields = {k: v for k, v in self.intent.fields.items() if k not in self.declared}
         fields["dtype"] = "float32"  # set at the end: what half precision breaks is a finding
-        base = replace(self.stated, inputs={}, **fields)  # type: ignore[arg-type]
+        sizes = dict(self.stated.sizes)
+        if any(is_grouping(p.name) for p in self.cast):
+            sizes = {"vocab": 4, **sizes}  # three groups, of several tokens each
+        base = replace(self.stated, inputs={}, sizes=sizes, **fields)  # type: ignore[arg-type]
         scale = given(self.reading).get("scale")
         if isinstance(scale, float) and base.scale is None:
             return replace(base, scale=str(scale))
@@ -102,12 +107,28 @@ class Known:
         """Whether queries and keys may lie on one axis: what to try, in order."""
         roles = {p.role for p in self.cast}
         if self.intent.causal == "top_left" and not roles & {"past", "second", "step"}:
-            stated = "causal" in self.intent.stated or self.intent.is_self
+            known = "causal" in self.intent.stated or self.intent.patterned
+            stated = known or self.intent.is_self
             return ("always", "never") if stated else ("never", "maybe")
         if self.intent.is_self and "query" in roles:
             return "never", "maybe"
+        if self._is_alike and not roles & {"past", "second", "step"}:
+            return "never", "always"
         cross = any(p.role == "key" and not _PLAIN_KEY.match(p.name) for p in self.cast)
         return ("never",) if cross or "past" in roles else ("never", "maybe")
+
+    @cached_property
+    def _is_alike(self) -> bool:
+        """Whether one shape with one word for time is stated for queries, keys and values."""
+        said: dict[str, set[tuple[str, ...]]] = {}
+        for shape in shapes(self.reading):
+            if shape.firm and shape.name:
+                said.setdefault(shape.name, set()).add(tuple(w.lower() for w in shape.words))
+        content = [p.name for p in self.cast if p.role in ("query", "key", "value")]
+        if len(content) < 3 or not all(n in said for n in content):
+            return False
+        common = set.intersection(*(said[n] for n in content))
+        return any("time" in {axis_of(w) for w in words} for words in common)
 
     def layouts(self, parts: tuple[Part, ...]) -> Layouts:
         """Candidates of the axes; declared ones have no rival."""
@@ -127,7 +148,9 @@ class Known:
         }
         words, code = self.reading.words, self.reading.code
         for part in parts:
-            if part.role == "ids":
+            if part.role == "ids" and is_grouping(part.name):
+                forms[part.name] = ("token_ids",)
+            elif part.role == "ids":
                 zero = re.search(r"\b0 is (the )?pad|padding_idx", f"{words} {code}")
                 tested = re.search(rf"\b{part.name} (!=|==|>) ", code) or zero
                 forms[part.name] = ("token_ids_pad0",) if zero and tested else ("token_ids",)
