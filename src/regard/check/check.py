@@ -136,7 +136,8 @@ def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Repor
             seed=options.seed,
         )
     findings = causes(case, results, found)
-    findings = [_honest(f, guessed) for f in findings]
+    stands = {v.relation: v.depends_on for v in results.failed}
+    findings = [_honest(f, guessed, stands.get(f.evidence.relation, ())) for f in findings]
     return Report(
         target=target,
         findings=tuple(findings),
@@ -160,11 +161,19 @@ def _test(case: Case, findings: list[Finding], found: Search | None, options: Op
     return test.text if test is not None else ""
 
 
-def _honest(finding: Finding, guessed: Guess) -> Finding:
-    """A proof stands on the contract: where that was guessed, it holds if the guess does."""
-    if guessed.confident or not finding.fixes:
+def _honest(finding: Finding, guessed: Guess, stands: tuple[str, ...]) -> Finding:
+    """A proof stands on the contract: where that was guessed, it holds if the guess does.
+
+    ``stands`` names the fields without which the failure would mean nothing.
+    """
+    worded = [f for f in stands if f in guessed.worded]
+    if (guessed.confident and not worded) or not finding.fixes:
         return finding
-    condition = "the contract was guessed: " + "; ".join(guessed.assumptions[:3])
+    if guessed.confident:
+        said = (f"{f} = {getattr(guessed.contract, f)}" for f in worded)
+        condition = f"the author's words mean {', '.join(said)}"
+    else:
+        condition = "the contract was guessed: " + "; ".join(guessed.assumptions[:3])
     fixes = tuple(
         replace(f, status="proven-if", condition=f.condition or condition)
         if f.status == "proven"

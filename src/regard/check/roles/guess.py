@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.check.contract import Contract, Returned
+from regard.check.contract import Contract
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
 from regard.check.roles.cast import ROLES
 from regard.check.roles.fit import FATAL, Fit
+from regard.check.roles.headed import headed
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
@@ -37,6 +38,7 @@ class Guess:
     confident: bool = False
     assumptions: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    worded: frozenset[str] = frozenset()  # fields that stand on the author's words alone
     crash: Crash | None = None  # without inputs: what the try that came farthest raised
 
 
@@ -108,7 +110,7 @@ class _Guesser:
             )
             if found.weights and not found.sure:
                 self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
-            contract = _headed(self.known, contract) if trial.runs else contract
+            contract = headed(self.known, contract) if trial.runs else contract
             contract = self._pooling(contract)
             contract = self._polarity(contract)
             contract = self._pattern(contract)
@@ -134,7 +136,13 @@ class _Guesser:
             dtype = self.known.stated.dtype
         contract = replace(contract, guessed=guessed, dtype=str(dtype))
         confident = trial.runs and not any(k.startswith(("inputs", "kinds")) for k in guessed)
-        return Guess(contract, confident, tuple(self.assumptions), self.reasons)
+        worded = {
+            n for n, how in self.known.intent.stated.items() if how.startswith("its words")
+        }
+        worded = {n for n in worded - self.known.declared if getattr(contract, n)}
+        return Guess(
+            contract, confident, tuple(self.assumptions), self.reasons, frozenset(worded)
+        )
 
     def _pooling(self, contract: Contract) -> Contract:
         """One learned query: the only content has keys, and no result a row for each."""
@@ -306,40 +314,7 @@ class _Guesser:
             else:
                 why += f"; the try that came farthest raised {raised}"
         empty = replace(self.known.stated, inputs={})
-        return Guess(empty, False, (why,), self.reasons, crash)
-
-
-def _headed(known: Known, contract: Contract) -> Contract:
-    """Call the width of the queries d_model where a number of heads divides it."""
-    heads = [n for n, v in contract.values.items() if v == "heads"]
-    every = set(replace(contract, values={}).every_axis)
-    query = next((p.name for p in known.cast if p.role in ("query", "self")), None)
-    tokens = contract.inputs.get(query or "", "").split()
-    if not heads or not tokens or every & {"heads", "d_head", "d_model", "kv_heads"}:
-        return contract
-    width = tokens[-1]
-    own = f"({'|'.join(heads)})"
-    split = rf"(//|/|%) ?{own}\b|\b{own}, -1|-1, {own}\b"
-    if not width.startswith("d_") or not re.search(split, known.reading.code):
-        return contract
-    inputs = {
-        n: " ".join("d_model" if t == width else t for t in a.split())
-        for n, a in contract.inputs.items()
-    }
-    named = replace(contract, inputs=inputs, returns=_renamed(contract.returns, width))
-    try:
-        runs = all(Runner(known.loaded, named, which).run() is not None for which in (0, 1))
-    except (RegardError, ValueError, IndexError, KeyError):
-        runs = False
-    return named if runs else contract
-
-
-def _renamed(returns: tuple[Returned, ...], width: str) -> tuple[Returned, ...]:
-    """Results with the axis of one name called d_model."""
-    return tuple(
-        replace(r, axes=" ".join("d_model" if t == width else t for t in r.axes.split()))
-        for r in returns
-    )
+        return Guess(empty, False, (why,), self.reasons, crash=crash)
 
 
 def _reach(moved: np.ndarray) -> tuple[int | None, int | None]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from regard.check.roles.cast import Part
-from regard.check.roles.reading import Reading
+from regard.check.roles.reading import Reading, is_option
 from regard.check.roles.unusual import SORTED, is_other, is_patterned
 
 __all__ = ["Intent", "intent"]
@@ -300,11 +300,14 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     elif re.search(
         r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
     ):
-        yield "positions", "alibi", "its words or names", True
+        sure = not is_option(reading, r"alibi|linear_?bias|slopes?\b")
+        yield "positions", "alibi", "its words or names", sure
     elif re.search(r"rotary|\brope\b|rotate", f"{words} {names}", re.IGNORECASE) or (
         re.search(r"\bcos\(", code) and re.search(r"\bsin\(", code) and "cat" in code
     ):
-        yield "positions", "rotary", "its words, or sines and cosines of features", True
+        how = "its words, or sines and cosines of features"
+        sure = not is_option(reading, "rotary|rope")
+        yield "positions", "rotary", how, sure
     elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
         yield "positions", "location", "a convolution over earlier weights", True
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Parameter", "Reading", "read"]
+__all__ = ["Parameter", "Reading", "is_option", "read"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -268,3 +268,19 @@ def _comments(source: str) -> dict[int, str]:
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return found
     return found
+
+
+def is_option(reading: Reading, names: str) -> bool:
+    """Whether code names something under conditions only: one of several that are built in."""
+    start = reading.owner or reading.call
+    if start is None:
+        return False
+    inside = (ast.walk(n) for n in ast.walk(start) if isinstance(n, ast.If | ast.IfExp))
+    under = {id(each) for nodes in inside for each in nodes}
+    found = [
+        id(node) in under
+        for node in ast.walk(start)
+        if isinstance(node, ast.Name | ast.Attribute)
+        and re.search(names, getattr(node, "id", getattr(node, "attr", "")), re.IGNORECASE)
+    ]
+    return bool(found) and all(found)
