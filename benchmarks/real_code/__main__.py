@@ -1,0 +1,281 @@
+"""The check asked of attention that people use, library by library.
+
+Every attention class of transformers that a small configuration builds, in a wrapper that is
+made for it; every attention of PyTorch, Keras (on PyTorch), JoeyNMT, OpenNMT-py, AllenNLP and
+x-transformers, with what its manual says as the contract. What is not installed is skipped and
+said to be. Results go to ``docs/results/real_code.json`` and from there to
+``docs/real_code.md``::
+
+    pip install transformers==5.24.0 keras==3.15.1
+    pip install --no-deps x-transformers==2.31.10 einops einx loguru torch-einops-utils \
+        joeynmt==2.3.0 OpenNMT-py==3.5.1 configargparse allennlp-light==1.0.0 ai2-tango \
+        cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz
+    python benchmarks/real_code
+
+``--only torch`` asks one library, ``--family bert`` one family of transformers. ``--page``
+rewrites the page from the committed results; ``--check`` fails where it differs.
+"""
+
+import argparse
+import dataclasses
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+RESULTS = ROOT / "docs" / "results" / "real_code.json"
+PAGE = ROOT / "docs" / "real_code.md"
+# library -> (module, distribution)
+LIBRARIES = {
+    "torch": ("torch", "torch"),
+    "transformers": ("transformers", "transformers"),
+    "keras": ("keras", "keras"),
+    "x_transformers": ("x_transformers", "x-transformers"),
+    "joeynmt": ("joeynmt", "joeynmt"),
+    "onmt": ("onmt", "OpenNMT-py"),
+    "allennlp_light": ("allennlp_light", "allennlp-light"),
+    "textbook": ("torch", "torch"),
+}
+SECONDS = 45.0  # without a word from a process, after which what it was at counts as lost
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", choices=sorted(LIBRARIES))
+    parser.add_argument("--family", action="append", help="of transformers")
+    parser.add_argument(
+        "--guessed", action="store_true", help="declare nothing: one class a family"
+    )
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    from real_code.page import page  # noqa: PLC0415 - of this folder
+
+    if not (given.page or given.check):
+        libraries = given.only or list(LIBRARIES)
+        results = measure(libraries, given.family, guessed=given.guessed)
+        if given.only or given.family:
+            print(json.dumps(results["findings"], indent=1))
+            return
+        if given.guessed:
+            whole = json.loads(RESULTS.read_text(encoding="utf-8"))
+            kept = ("command", "libraries", "findings", "broken", "minutes")
+            results = {**whole, "guessed": {k: results[k] for k in kept}}
+        elif RESULTS.exists():
+            before = json.loads(RESULTS.read_text(encoding="utf-8"))
+            results["guessed"] = before.get("guessed")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    text = page(json.loads(RESULTS.read_text(encoding="utf-8")))
+    if given.check:
+        if PAGE.read_text(encoding="utf-8") != text:
+            sys.exit(
+                f"{PAGE.name} is not that of {RESULTS.name}: run benchmarks/real_code --page"
+            )
+        return
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def measure(
+    libraries: list[str], families: list[str] | None, *, guessed: bool = False
+) -> dict[str, Any]:
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    warnings.simplefilter("ignore")
+    import torch  # noqa: PLC0415 - the page can be checked without it
+
+    # Forks share what is imported before them.
+    import regard.check.check  # noqa: PLC0415
+    import regard.check.relations.every  # noqa: PLC0415
+    import regard.check.trace  # noqa: F401, PLC0415
+    from real_code.recurrent import placeholders  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    placeholders()
+    started = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    versions = {"python": platform.python_version()}
+    for library in libraries:
+        module, distribution = LIBRARIES[library]
+        if importlib.util.find_spec(module) is None:
+            rows.append({"library": library, "name": library, "skip": "it is not installed"})
+            continue
+        versions[distribution] = importlib.metadata.version(distribution)
+        for row in _of(library, families, guessed):
+            rows.append({"library": library, **row})
+            print(_line(row), file=sys.stderr, flush=True)
+    from real_code.evidence import measured  # noqa: PLC0415
+
+    evidence = measured() if families is None and not guessed else {}
+    return _summed(rows, versions, evidence, started, guessed)
+
+
+def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dict[str, Any]]:
+    from real_code import keras_layers, pytorch, recurrent, x_layers  # noqa: PLC0415
+
+    if library == "transformers":
+        yield from _transformers(families, guessed)
+        return
+    makers: dict[str, Callable[[], Any]] = {
+        "torch": pytorch.subjects,
+        "keras": keras_layers.subjects,
+        "x_transformers": x_layers.subjects,
+        "joeynmt": recurrent.joeynmt,
+        "onmt": recurrent.opennmt,
+        "allennlp_light": recurrent.allennlp,
+        "textbook": recurrent.textbook,
+    }
+    yield from _kept_apart(lambda: _each(([s] for s in makers[library]()), guessed), library)
+
+
+def _transformers(families: list[str] | None, guessed: bool) -> Iterator[dict[str, Any]]:
+    import transformers  # noqa: PLC0415
+
+    from real_code import huggingface  # noqa: PLC0415
+
+    transformers.logging.set_verbosity_error()
+    seen: dict[str, str] = {}
+    for module in huggingface.families():
+        if families and module.split(".")[2] not in families:
+            continue
+
+        def work(module: str = module) -> Iterator[dict[str, Any]]:
+            try:
+                found = huggingface.texts(module)
+            except Exception as error:
+                yield {"name": module, "skip": f"it cannot be imported: {error}"}
+                return
+            for name, digest in found[:1] if guessed else found:
+                whole = f"transformers/{module.split('.')[2]}.{name}"
+                if digest in seen:
+                    yield {"name": whole, "same": seen[digest]}
+                    continue
+                yield {"digest": digest, "name": whole}
+                yield from _each(huggingface.subjects(module, name), guessed)
+
+        for row in _kept_apart(work, module):
+            if "digest" in row:
+                seen[row["digest"]] = row["name"]
+            else:
+                yield row
+
+
+def _each(groups: Any, guessed: bool) -> Iterator[dict[str, Any]]:
+    from real_code.run import ask, choose  # noqa: PLC0415
+    from real_code.subject import Skip  # noqa: PLC0415
+
+    for forms in groups:
+        if isinstance(forms, Skip):
+            yield {"name": forms.name, "skip": forms.why}
+            continue
+        yield {"at": forms[0].name}
+        try:
+            chosen = choose(forms)
+            if guessed and not isinstance(chosen, Skip):
+                chosen = dataclasses.replace(chosen, contract=None)
+            row = (
+                {"name": chosen.name, "skip": chosen.why}
+                if isinstance(chosen, Skip)
+                else ask(chosen)
+            )
+        except BaseException as error:  # a time limit is no Exception
+            row = {"name": forms[0].name, "broken": f"{type(error).__name__}: {error}"}
+        yield row
+
+
+def _kept_apart(
+    work: Callable[[], Iterator[dict[str, Any]]], name: str
+) -> Iterator[dict[str, Any]]:
+    from real_code.run import each  # noqa: PLC0415
+
+    at = name
+    for row in each(work, SECONDS):
+        if "at" in row:
+            at = row["at"]
+        elif "lost" in row:
+            yield {"name": at, "broken": row["lost"]}
+        else:
+            yield row
+
+
+def _summed(
+    rows: list[dict[str, Any]],
+    versions: dict[str, str],
+    evidence: dict[str, Any],
+    started: float,
+    guessed: bool,
+) -> dict[str, Any]:
+    from real_code.verdicts import judge  # noqa: PLC0415
+
+    findings, per = [], {}
+    for row in rows:
+        count = per.setdefault(
+            row["library"],
+            {"checked": 0, "same text": 0, "skipped": 0, "broken": 0, "relations": 0},
+        )
+        kinds = {"same": "same text", "skip": "skipped", "broken": "broken"}
+        count[next((v for k, v in kinds.items() if k in row), "checked")] += 1
+        count["relations"] += row.get("relations", 0)
+        for found in row.get("findings", ()):
+            verdict, key, words = judge(row["name"], found["code"], found["message"])
+            verdict = "note" if found["level"] == "note" else verdict
+            findings.append(
+                {
+                    "name": row["name"],
+                    **found,
+                    "verdict": verdict,
+                    "evidence": key,
+                    "why": words,
+                }
+            )
+    skips: dict[str, list[str]] = {}
+    for row in rows:
+        if "skip" in row:
+            skips.setdefault(_reason(row["skip"]), []).append(row["name"])
+    return {
+        "command": "python benchmarks/real_code" + (" --guessed" if guessed else ""),
+        "versions": versions,
+        "minutes": round((time.monotonic() - started) / 60, 1),
+        "libraries": per,
+        "families": len({r["name"].split(".")[0] for r in rows if "findings" in r}),
+        "checked": [r["name"] for r in rows if "findings" in r],
+        "same": {r["name"]: r["same"] for r in rows if "same" in r},
+        "skipped": skips,
+        "broken": {r["name"]: r["broken"] for r in rows if "broken" in r},
+        "findings": findings,
+        "evidence": evidence,
+    }
+
+
+_REASONS = (
+    ("its constructor asks for", "its constructor asks for what the wrapper does not know"),
+    ("its call asks for", "its call asks for what the wrapper does not know"),
+    ("its first argument is", "its first argument is no sequence of features"),
+    ("build:", "the small configuration does not build it"),
+    ("call:", "it does not run in the form that is tried"),
+    ("its result is", "its result has other axes"),
+    ("it cannot be imported", "a package that it imports is not installed"),
+    ("it is not installed", "it is not installed"),
+)
+
+
+def _reason(why: str) -> str:
+    return next((text for start, text in _REASONS if why.startswith(start)), why)
+
+
+def _line(row: dict[str, Any]) -> str:
+    said = row.get("skip") or row.get("broken") or row.get("same")
+    if said:
+        return f"{row['name']}: {said}"
+    return f"{row['name']}: {[(f['code'], f['level']) for f in row['findings']] or 'nothing'}"
+
+
+if __name__ == "__main__":
+    main()

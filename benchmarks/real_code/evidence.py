@@ -1,0 +1,446 @@
+"""Minimal reproductions of what the check found, without the check.
+
+Each function returns what it measured; a figure of 0 where something must change, or another
+figure where nothing may, is the defect.
+"""
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["EVIDENCE", "measured"]
+
+Figures = dict[str, float]
+
+
+def blip() -> Figures:
+    """Encoder padding in the text model's cross-attention."""
+    import torch  # noqa: PLC0415
+    from transformers.models.blip.configuration_blip import BlipTextConfig  # noqa: PLC0415
+    from transformers.models.blip.modeling_blip_text import BlipTextModel  # noqa: PLC0415
+
+    config = BlipTextConfig(
+        hidden_size=32,
+        encoder_hidden_size=24,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        intermediate_size=48,
+        vocab_size=50,
+        max_position_embeddings=40,
+        is_decoder=True,
+    )
+    model = BlipTextModel(config, add_pooling_layer=False).eval()
+    words, pixels = torch.randint(1, 49, (2, 5)), torch.randn(2, 7, 24)
+    keep = torch.ones(2, 7, dtype=torch.long)
+    cut = keep.clone()
+    cut[:, 4:] = 0
+
+    def run(seen: Any, mask: Any) -> Any:
+        return model(
+            words, encoder_hidden_states=seen, encoder_attention_mask=mask, is_decoder=True
+        ).last_hidden_state
+
+    louder = pixels.clone()
+    louder[:, 4:] = 9.0
+    return {
+        "change when the encoder's mask forbids three keys": _gap(
+            run(pixels, keep), run(pixels, cut)
+        ),
+        "change with the content of the keys that are forbidden": _gap(
+            run(pixels, cut), run(louder, cut)
+        ),
+    }
+
+
+def imagegpt() -> Figures:
+    """Encoder padding in ImageGPT's cross-attention."""
+    import torch  # noqa: PLC0415
+    from transformers import ImageGPTConfig  # noqa: PLC0415
+    from transformers.models.imagegpt.modeling_imagegpt import ImageGPTAttention  # noqa: PLC0415
+
+    config = ImageGPTConfig(n_embd=32, n_head=4, n_positions=16, vocab_size=20)
+    layer = ImageGPTAttention(config, is_cross_attention=True, layer_idx=0).eval()
+    query, memory = torch.randn(2, 5, 32), torch.randn(2, 7, 32)
+    bias = torch.zeros(2, 1, 1, 7)
+    bias[..., 4:] = torch.finfo(torch.float32).min
+
+    def run(mask: Any) -> Any:
+        return layer(query, encoder_hidden_states=memory, encoder_attention_mask=mask)[0]
+
+    return {"change when the encoder's mask forbids three keys": _gap(run(None), run(bias))}
+
+
+def autoformer() -> Figures:
+    """Examples of a batch that know each other."""
+    import torch  # noqa: PLC0415
+    from transformers.models.autoformer.modeling_autoformer import (  # noqa: PLC0415
+        AutoformerAttention,
+    )
+
+    layer = AutoformerAttention(embed_dim=32, num_heads=4, layer_idx=0).eval()
+    batch = torch.randn(3, 12, 32)
+    together = layer(batch)[0]
+    other = batch.clone()
+    other[1:] = torch.randn(2, 12, 32)
+    return {
+        "change of example 0 when the others change": _gap(together[0], layer(other)[0][0]),
+        "example 0 alone against in the batch": _gap(together[0], layer(batch[:1])[0][0]),
+    }
+
+
+def nystromformer() -> Figures:
+    """Padding that reaches real tokens through the convolution over values."""
+    import torch  # noqa: PLC0415
+    from transformers import NystromformerConfig, NystromformerModel  # noqa: PLC0415
+
+    config = NystromformerConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=80,
+    )
+    model = NystromformerModel(config).eval()
+    words = torch.randint(1, 49, (1, 12))
+    mask = torch.ones(1, 12, dtype=torch.long)
+    mask[:, 8:] = 0
+    other = words.clone()
+    other[:, 8:] = torch.randint(1, 49, (1, 4))
+    a, b = (model(w, attention_mask=mask).last_hidden_state[:, :8] for w in (words, other))
+    return {"change of real tokens with the words that are masked": _gap(a, b)}
+
+
+def mra() -> Figures:
+    """What comes out where the CUDA kernel is not there."""
+    import torch  # noqa: PLC0415
+    from transformers import MraConfig  # noqa: PLC0415
+    from transformers.models.mra.modeling_mra import MraSelfAttention  # noqa: PLC0415
+
+    config = MraConfig(hidden_size=64, num_attention_heads=2, max_position_embeddings=64)
+    layer = MraSelfAttention(config).eval()
+    found = layer(torch.randn(2, 64, 64), torch.zeros(2, 1, 1, 64))[0]
+    return {"largest entry of the context": float(found.abs().max())}
+
+
+def vjepa2() -> Figures:
+    """A mask under the eager form of attention and under the fused one."""
+    import torch  # noqa: PLC0415
+    from transformers import VJEPA2Config  # noqa: PLC0415
+    from transformers.models.vjepa2.modeling_vjepa2 import (  # noqa: PLC0415
+        VJEPA2PoolerCrossAttention,
+    )
+
+    figures = {}
+    for form in ("eager", "sdpa"):
+        torch.manual_seed(0)
+        config = VJEPA2Config(hidden_size=32, num_attention_heads=4)
+        config._attn_implementation = form
+        layer = VJEPA2PoolerCrossAttention(config).eval()
+        query, memory = torch.randn(2, 5, 32), torch.randn(2, 7, 32)
+        bias = torch.zeros(2, 1, 5, 7)
+        bias[..., 4:] = torch.finfo(torch.float32).min
+        a, b = (layer(query, memory, memory, mask)[0] for mask in (None, bias))
+        figures[f"change when the mask forbids three keys, {form}"] = _gap(a, b)
+    return figures
+
+
+def informer() -> Figures:
+    """Two equal calls in eval mode."""
+    import torch  # noqa: PLC0415
+    from transformers.models.informer.modeling_informer import (  # noqa: PLC0415
+        InformerProbSparseAttention,
+    )
+
+    layer = InformerProbSparseAttention(32, 4, sampling_factor=1, layer_idx=0).eval()
+    x = torch.randn(2, 24, 32)
+    return {"change between two equal calls": _gap(layer(x)[0], layer(x)[0])}
+
+
+def hunyuan() -> Figures:
+    """Scores of equal content: one factor a feature, applied after the rotation."""
+    import torch  # noqa: PLC0415
+    from transformers.models.hunyuan_v1_dense import modeling_hunyuan_v1_dense as m  # noqa: PLC0415
+
+    norm = m.HunYuanDenseV1RMSNorm(10)
+    place = torch.arange(9)[:, None] * 10000.0 ** (-torch.arange(0, 10, 2) / 10)
+    angle = torch.cat((place, place), dim=-1)[None]
+    q = torch.randn(1, 1, 1, 10).expand(1, 1, 9, 10)
+    figures = {}
+    for what in ("ones", "learned"):
+        if what == "learned":
+            with torch.no_grad():
+                norm.weight.copy_(1.0 + 0.15 * torch.randn(10))
+        turned, _ = m.apply_rotary_pos_emb(q, q, angle.cos(), angle.sin())
+        turned = norm(turned)
+        scores = (turned @ turned.transpose(2, 3))[0, 0]
+        gap = _gap(scores[:-1, :-1], scores[1:, 1:])
+        figures[f"change of scores along a diagonal, factors {what}"] = gap
+    return figures
+
+
+def doge() -> Figures:
+    """A mask that is an exponential of an unbounded projection."""
+    import torch  # noqa: PLC0415
+    from torch.nn import functional  # noqa: PLC0415
+
+    a, projected = torch.tensor([0.9]), torch.tensor([110.0])
+    return {
+        "exp(A * softplus(dt)) in float32": float((a * functional.softplus(projected)).exp())
+    }
+
+
+def opennmt_copy() -> Figures:
+    """What the copy distribution puts on padding."""
+    import torch  # noqa: PLC0415
+
+    decoder, run = _opennmt(copy_attn=True, copy_attn_type="general")
+    lengths = torch.tensor([7, 4, 2])
+    attns = run(lengths)[1]
+    past = torch.arange(7)[None] >= lengths[:, None]
+    del decoder
+    return {
+        f"largest mass of {name} on padding": float(
+            (attns[name].transpose(0, 1) * past[:, None]).sum(-1).max()
+        )
+        for name in ("copy", "std")
+    }
+
+
+def opennmt_coverage() -> Figures:
+    """Results with another coverage layer, and what a direct call does to its argument."""
+    import torch  # noqa: PLC0415
+    from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415
+
+    decoder, run = _opennmt(coverage_attn=True)
+    lengths = torch.tensor([7, 4, 2])
+    before = run(lengths)[0]
+    with torch.no_grad():
+        decoder.attn.linear_cover.weight.add_(5.0)
+    layer = GlobalAttention(8, coverage=True, attn_type="mlp")
+    memory = torch.randn(3, 7, 8)
+    given = memory.clone()
+    with torch.no_grad():
+        layer(torch.randn(3, 5, 8), memory, coverage=torch.rand(3, 7))
+    return {
+        "change of the states with another coverage layer": _gap(before, run(lengths)[0]),
+        "change of the argument `enc_out` by a direct call": _gap(given, memory),
+    }
+
+
+def opennmt_axes() -> Figures:
+    """Axes of attns["std"] by decoder, batch of 3 and 5 steps."""
+    import torch  # noqa: PLC0415
+
+    figures = {}
+    for kind in ("StdRNNDecoder", "InputFeedRNNDecoder"):
+        shape = _opennmt(kind)[1](torch.tensor([7, 4, 2]))[1]["std"].shape
+        figures[f"first axis of {kind}"] = float(shape[0])
+    return figures
+
+
+def _opennmt(
+    kind: str = "InputFeedRNNDecoder", **options: Any
+) -> tuple[Any, Callable[..., Any]]:
+    import onmt.decoders.decoder as decoders  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    class Words(torch.nn.Module):
+        embedding_size = 8
+
+        def forward(self, tgt: Any, step: Any = None) -> Any:
+            return tgt
+
+    decoder = getattr(decoders, kind)(
+        "GRU", False, 1, 8, attn_type="general", embeddings=Words(), **options
+    ).eval()
+    tgt, memory, last = torch.randn(3, 5, 8), torch.randn(3, 7, 8), torch.randn(1, 3, 8)
+
+    def run(lengths: Any) -> Any:
+        decoder.init_state(memory, memory, last)
+        return decoder(tgt, memory, src_len=lengths)
+
+    return decoder, run
+
+
+def joeynmt() -> Figures:
+    """Weights under other values of the same shape."""
+    import torch  # noqa: PLC0415
+    from joeynmt.attention import BahdanauAttention  # noqa: PLC0415
+
+    layer = BahdanauAttention(6, 8, 5)
+    query, mask = torch.randn(2, 1, 5), torch.ones(2, 1, 7, dtype=torch.bool)
+    first, second = torch.randn(2, 7, 8), torch.randn(2, 7, 8)
+    layer.compute_proj_keys(first)
+    a, b = (layer(query=query, mask=mask, values=v)[1] for v in (first, second))
+    return {"change of the weights with other values": _gap(a, b)}
+
+
+def allennlp() -> Figures:
+    """Sum of weights whose scores are -30 and -31 beside a masked key."""
+    import torch  # noqa: PLC0415
+    from allennlp_light.nn.util import masked_softmax  # noqa: PLC0415
+
+    scores, mask = torch.tensor([[-30.0, -31.0, 5.0]]), torch.tensor([[True, True, False]])
+    return {"sum over the keys": float(masked_softmax(scores, mask).sum())}
+
+
+def torch_empty_row() -> Figures:
+    """One example without keys, weights asked for; loss of the other example alone."""
+    import torch  # noqa: PLC0415
+
+    figures = {}
+    for need in (True, False):
+        layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        x = torch.randn(2, 5, 8)
+        padding = torch.zeros(2, 5, dtype=torch.bool)
+        padding[0] = True
+        layer(x, x, x, key_padding_mask=padding, need_weights=need)[0][1].sum().backward()
+        share = float(torch.isnan(layer.in_proj_weight.grad).float().mean())
+        figures[f"share of NaN in the gradient, need_weights={need}"] = share
+    return figures
+
+
+def torch_repeat() -> Figures:
+    """Masks of a head by repeat: example 0 under the mask of another."""
+    import torch  # noqa: PLC0415
+
+    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(2, 5, 8)
+    masks = torch.zeros(2, 5, 5, dtype=torch.bool)
+    masks[1, :, 3:] = True
+
+    def run(each: Any) -> Any:
+        return layer(x, x, x, attn_mask=each, need_weights=False)[0]
+
+    right = run(masks.repeat_interleave(2, dim=0))
+    return {"change of the result by repeat": _gap(run(masks.repeat(2, 1, 1)), right)}
+
+
+def keras_query_mask() -> Figures:
+    """A query mask that is given by name."""
+    import keras  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    layer = keras.layers.MultiHeadAttention(2, 4)
+    q, v = torch.randn(2, 5, 8), torch.randn(2, 7, 8)
+    nobody = torch.zeros(2, 5, dtype=torch.bool)
+    return {
+        "change when every query is masked": _gap(layer(q, v), layer(q, v, query_mask=nobody))
+    }
+
+
+def keras_empty_row() -> Figures:
+    """A query without keys, with and without asking for weights."""
+    import keras  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    layer = keras.layers.MultiHeadAttention(2, 4)
+    q, v = torch.randn(1, 5, 8), torch.randn(1, 7, 8)
+    layer(q, v)
+    nothing = torch.zeros(1, 5, 7, dtype=torch.bool)
+    with_weights = layer(q, v, attention_mask=nothing, return_attention_scores=True)[0]
+    return {"change by asking": _gap(layer(q, v, attention_mask=nothing), with_weights)}
+
+
+def x_transformers() -> Figures:
+    """A row without keys: its output and the weights that are returned for it."""
+    import torch  # noqa: PLC0415
+    from x_transformers.x_transformers import Attention  # noqa: PLC0415
+
+    layer = Attention(16, dim_head=4, heads=2).eval()
+    q, memory = torch.randn(1, 3, 16), torch.randn(1, 7, 16)
+    nothing = torch.zeros(1, 7, dtype=torch.bool)
+    found, seen = layer(q, context=memory, context_mask=nothing, return_intermediates=True)
+    return {
+        "largest entry of the output": float(found.abs().max()),
+        "largest returned weight": float(seen.post_softmax_attn.max()),
+    }
+
+
+def x_transformers_top() -> Figures:
+    """Fewer keys than `sparse_topk`: 1 where it raises."""
+    import torch  # noqa: PLC0415
+    from x_transformers.x_transformers import Attention  # noqa: PLC0415
+
+    layer = Attention(16, dim_head=4, heads=2, sparse_topk=4).eval()
+    try:
+        layer(torch.randn(1, 3, 16), context=torch.randn(1, 3, 16))
+    except RuntimeError:
+        return {"raises with 3 keys and sparse_topk=4": 1.0}
+    return {"raises with 3 keys and sparse_topk=4": 0.0}
+
+
+def x_transformers_left() -> Figures:
+    """Content of padding on the left, which the mask forbids, in three options."""
+    import torch  # noqa: PLC0415
+    from x_transformers import Decoder  # noqa: PLC0415
+
+    figures = {}
+    for name, options in (
+        ("plain", {}),
+        ("selective", {"attn_selective": True}),
+        ("shift_tokens", {"shift_tokens": 1}),
+    ):
+        torch.manual_seed(0)
+        layers = Decoder(dim=16, depth=1, heads=2, attn_dim_head=4, **options).eval()
+        x = torch.randn(1, 9, 16)
+        mask = torch.arange(9)[None] >= 3
+        other = x.clone()
+        other[:, :3] = torch.randn(1, 3, 16)
+        a, b = (layers(each, mask=mask)[:, 3:] for each in (x, other))
+        figures[f"change of real rows, {name}"] = _gap(a, b)
+    return figures
+
+
+def _gap(a: Any, b: Any) -> float:
+    return float((a - b).abs().max())
+
+
+# name -> (module that must be installed, reproduction)
+EVIDENCE: dict[str, tuple[str, Callable[[], Figures]]] = {
+    "blip": ("transformers", blip),
+    "imagegpt": ("transformers", imagegpt),
+    "autoformer": ("transformers", autoformer),
+    "nystromformer": ("transformers", nystromformer),
+    "mra": ("transformers", mra),
+    "vjepa2": ("transformers", vjepa2),
+    "informer": ("transformers", informer),
+    "hunyuan": ("transformers", hunyuan),
+    "doge": ("torch", doge),
+    "opennmt copy": ("onmt", opennmt_copy),
+    "opennmt coverage": ("onmt", opennmt_coverage),
+    "opennmt axes": ("onmt", opennmt_axes),
+    "joeynmt": ("joeynmt", joeynmt),
+    "allennlp": ("allennlp_light", allennlp),
+    "torch empty row": ("torch", torch_empty_row),
+    "torch repeat": ("torch", torch_repeat),
+    "keras query mask": ("keras", keras_query_mask),
+    "keras empty row": ("keras", keras_empty_row),
+    "x-transformers empty row": ("x_transformers", x_transformers),
+    "x-transformers top": ("x_transformers", x_transformers_top),
+    "x-transformers left padding": ("x_transformers", x_transformers_left),
+}
+
+
+def measured(seed: int = 0) -> dict[str, Any]:
+    """Run every reproduction whose library is installed."""
+    import torch  # noqa: PLC0415
+
+    figures: dict[str, Any] = {}
+    for name, (module, function) in EVIDENCE.items():
+        if importlib.util.find_spec(module) is None:
+            figures[name] = {"what": _said(function), "skipped": f"{module} is not installed"}
+            continue
+        torch.manual_seed(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = function()
+        found = {what: float(f"{value:.3g}") for what, value in found.items()}
+        figures[name] = {"what": _said(function), "figures": found}
+    return figures
+
+
+def _said(function: Callable[[], Figures]) -> str:
+    return (function.__doc__ or "").strip()

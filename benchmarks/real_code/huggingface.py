@@ -1,0 +1,187 @@
+"""Every attention class of transformers, each in a small wrapper that makes what it asks for.
+
+A wrapper builds the class from a small configuration, makes masks, positions and the like
+inside, and has the plain signature (content, mask). What a class asks for is read from its
+signature; the first form that runs at all is the one that is checked.
+"""
+
+import hashlib
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from real_code.reading import Said
+from real_code.subject import Skip, Subject
+from real_code.turning import forms as positions
+from real_code.wrapper import CONTENT, KEYS, MASK, MEMORY, OF_MEMORY, Form, wrapped
+
+__all__ = ["families", "subjects", "texts"]
+
+_D_MODEL = (
+    "embed_dim",
+    "hidden_size",
+    "dim",
+    "d_model",
+    "hidden_dim",
+    "model_dim",
+    "query_dim",
+)
+_N_HEADS = ("num_heads", "num_attention_heads", "n_heads", "heads", "n_head")
+_GIVEN = {
+    **{"layer_idx": "0", "layer_id": "0", "layer_number": "0", "layer": "0"},
+    **{"dropout": "0.0", "attention_dropout": "0.0", "dropout_rate": "0.0"},
+    **{"head_dim": "d_head", "kv_dim": "d_model"},
+    **{"num_key_value_heads": "kv_heads", "bias": "True", "downsample_rate": "1"},
+}
+
+
+def families() -> list[str]:
+    """Names of the modules that hold models."""
+    import transformers.models  # noqa: PLC0415 - slow
+
+    found = []
+    for folder in pkgutil.iter_modules(transformers.models.__path__):
+        name = f"transformers.models.{folder.name}"
+        if not folder.ispkg:
+            continue
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
+            continue
+        found += [
+            f"{name}.{m.name}"
+            for m in pkgutil.iter_modules(spec.submodule_search_locations)
+            if m.name.startswith("modeling_")
+        ]
+    return sorted(found)
+
+
+def texts(module: str) -> list[tuple[str, str]]:
+    """Every attention class of a module and a digest of its text, its family's name aside."""
+    import torch  # noqa: PLC0415
+
+    loaded = importlib.import_module(module)
+    found = []
+    for name, each in vars(loaded).items():
+        is_own = isinstance(each, type) and each.__module__ == module
+        if not (is_own and issubclass(each, torch.nn.Module) and "Attention" in name):
+            continue
+        text = inspect.getsource(each)
+        family = re.match(
+            r"([A-Z]\w*?)(Text|Vision|Audio|Self|Cross|Encoder|Decoder|Multi)?"
+            r"\w*Attention",
+            name,
+        )
+        plain = text.replace(family.group(1), "X") if family else text
+        plain = re.sub(r"\"\"\".*?\"\"\"|#[^\n]*", "", plain, flags=re.S)
+        plain = re.sub(r"\s+", " ", plain)
+        found.append((name, hashlib.sha256(plain.encode()).hexdigest()[:12]))
+    return found
+
+
+def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
+    """The forms of one class to try, self-attention and cross-attention apart."""
+    family = module.split(".")[2]
+    label = f"transformers/{family}.{name}"
+    loaded = importlib.import_module(module)
+    said = Said(loaded, getattr(loaded, name))
+    why = ""
+    found = False
+    for cross in (False, True):
+        tried = []
+        try:
+            for form in _forms(said, cross):
+                contract, source = wrapped(form)
+                what = label + (" (cross)" if cross else "")
+                tried.append(Subject(what, "transformers", family, source, "Wrapped", contract))
+        except LookupError as error:
+            why = why or str(error)
+        if tried:
+            found = True
+            yield tried
+    if not found:
+        yield Skip(label, "transformers", family, why or "no form of call is known")
+
+
+def _forms(said: Said, cross: bool) -> Iterator[Form]:
+    parameters = list(inspect.signature(said.kind.forward).parameters.values())[1:]
+    names = [p.name for p in parameters]
+    first = names[0] if names else ""
+    if first not in CONTENT:
+        raise LookupError(f"its first argument is `{first or '*args'}`")
+    memory = next((p for p in parameters if p.name in MEMORY), None)
+    three = any(n in KEYS for n in names)
+    if cross and not (memory or three):
+        return
+    if not cross and (three or (memory is not None and memory.default is memory.empty)):
+        return
+    if said.unstated:
+        raise LookupError(said.unstated)
+    for config in _configs(said.loaded, said.kind):
+        build, imports = _build(said.kind, config, cross)
+        for turned in positions(said.loaded, names, said.code, cross=cross):
+            for masked in _maskings(said, names, cross):
+                yield Form(said, build, imports, cross, turned, masked)
+
+
+def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
+    if said.time_first or "cu_seqlens" in names:
+        return [""]  # masks have another layout there
+    form = "boolean" if said.boolean_masks else "additive"
+    if cross and any(n in OF_MEMORY for n in names):
+        return [f"{form} memory", ""]
+    return [form, ""] if any(n in MASK for n in names) else [""]
+
+
+def _build(kind: Any, config: tuple[str, str] | None, cross: bool) -> tuple[list[str], str]:
+    """Lines that build the class, and its imports."""
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    given = []
+    for p in parameters:
+        if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
+            continue
+        if "config" in p.name:
+            given.append(f"{p.name}=config")
+        elif p.name in _D_MODEL:
+            given.append(f"{p.name}=d_model")
+        elif p.name in _N_HEADS:
+            given.append(f"{p.name}=heads")
+        elif p.name in ("is_cross_attention", "encoder_decoder_attention"):
+            given.append(f"{p.name}={cross}")
+        elif p.name == "has_relative_attention_bias":
+            given.append(f"{p.name}={not cross}")
+        elif p.name in _GIVEN:
+            given.append(f"{p.name}={_GIVEN[p.name]}")
+        elif p.default is p.empty:
+            raise LookupError(f"its constructor asks for `{p.name}`")
+    if any("config" in g for g in given):
+        if config is None:
+            raise LookupError("its configuration class is not found")
+        first = f"        config = shrink({config[1]}(), d_model, heads, kv_heads, d_head)"
+        imports = f"from {config[0]} import {config[1]}"
+    else:
+        first, imports = "", ""
+    line = f"        self.attention = {kind.__name__}({', '.join(given)})"
+    return [x for x in (first, line) if x], imports
+
+
+def _configs(loaded: Any, kind: Any) -> list[tuple[str, str] | None]:
+    """Configuration classes that may be meant: the annotated one, the model's, all in sight."""
+    found: list[Any] = []
+    for p in inspect.signature(kind.__init__).parameters.values():
+        if "config" in p.name and p.annotation is not p.empty:
+            text = str(getattr(p.annotation, "__name__", p.annotation))
+            found += [getattr(loaded, name, None) for name in re.findall(r"\w*Config\b", text)]
+    for each in vars(loaded).values():
+        if isinstance(each, type) and each.__module__ == loaded.__name__:
+            found.append(getattr(each, "config_class", None))
+    found += [c for n, c in vars(loaded).items() if n.endswith("Config")]
+    names = {
+        (c.__module__, c.__name__): None
+        for c in found
+        if isinstance(c, type) and c.__name__ != "PreTrainedConfig"
+    }
+    # Parts first: a model of several has no sizes of its own.
+    return [*list(names)[:5]] or [None]

@@ -1,0 +1,119 @@
+"""What the text of an attention class says of its pattern, its layout and its masks."""
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+__all__ = ["Said"]
+
+_CAUSAL_INSIDE = re.compile(r"self\.bias\[|gated_delta|recurrent_")
+_LOCAL = re.compile(
+    r"chunk_size(?!_feed_forward)|context_left|max_past_horizon|block_size|num_neighbors|"
+    r"block_len|radius"
+)
+_BOOLEAN = re.compile(
+    r"attention_mask\.(bool|to\(torch\.bool)|~\(?attention_mask|attention_mask == 0|"
+    r"~\(?mask|mask == 0|mask\.logical_not"
+)
+_TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
+_BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
+_NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
+_EXTRA_KEYS = re.compile(r"sink|s_aux|bias_k|add_zero")
+_SCALED = re.compile(r"scaling = self\.head_dim ?\*\* ?-0\.5|attention_head_size ?\*\* ?-0\.5")
+_ORDERED = re.compile(
+    r"relative|rel_pos|position_bias|alibi|distance_embedding|rotary|rope|conv\w* ?=|"
+    r"nn\.Conv|token_shift|time_shift|local_|window|lstm|pos_emb|position_embedding"
+)
+# What a contract cannot say of a family, so that what is found would be the contract's fault.
+_UNSTATED = {
+    "zaya": "its mask is a table, and its projections look at earlier positions",
+    "inkling": "its keys are convolved over positions under a mask of their own",
+    "longt5": "it looks at blocks and at summaries of them",
+    "swiftformer": "it pools queries into one and has no keys",
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a class of a module says of itself."""
+
+    loaded: Any
+    kind: Any
+
+    @cached_property
+    def code(self) -> str:
+        """The text of the class and of the classes of its module that it is made of."""
+        return _whole(self.loaded, self.kind)
+
+    @property
+    def unstated(self) -> str:
+        """Why no contract can state what it does, or ''."""
+        why = _UNSTATED.get(self.loaded.__name__.split(".")[2], "")
+        local = "it looks at a neighbourhood that no contract can state"
+        return why or (local if _LOCAL.search(self.code) else "")
+
+    @property
+    def causal_by_mask(self) -> bool:
+        """Whether the model hands it a causal mask."""
+        return "is_causal = True" in self.code
+
+    @property
+    def causal_inside(self) -> bool:
+        """Whether it draws the causal pattern itself."""
+        return bool(_CAUSAL_INSIDE.search(self.code))
+
+    @property
+    def boolean_masks(self) -> bool:
+        """Whether masks are booleans instead of numbers that are added."""
+        return bool(_BOOLEAN.search(self.code))
+
+    @property
+    def time_first(self) -> bool:
+        """Whether sequences are (time, batch, features)."""
+        return bool(_TIME_FIRST.search(self.code))
+
+    @property
+    def extra_keys(self) -> bool:
+        """Whether it adds keys of its own, so that given ones share less than one."""
+        return bool(_EXTRA_KEYS.search(self.code))
+
+    @property
+    def knows_order(self) -> bool:
+        """Whether the order of positions may matter."""
+        return bool(_ORDERED.search(self.code))
+
+    @property
+    def turns_somewhere(self) -> bool:
+        """Whether only some layers are told positions."""
+        return bool(_NOWHERE.search(self.code))
+
+    @property
+    def scaled(self) -> bool:
+        """Whether scores are plain products over the root of a head's size."""
+        return bool(_SCALED.search(self.code)) and not _BENT.search(self.code)
+
+
+def _whole(loaded: Any, kind: Any) -> str:
+    """The text of a class and of the classes of its module that it is made of."""
+    todo, text = [kind], {}
+    while todo:
+        each = todo.pop()
+        if each in text:
+            continue
+        text[each] = inspect.getsource(each)
+        for name in re.findall(r"\b(\w*(?:Attention|Attn)\w*)\(", text[each]):
+            found = getattr(loaded, name, None)
+            if isinstance(found, type) and found.__module__ == loaded.__name__:
+                todo.append(found)
+    whole = "\n".join(text.values())
+    if re.search("softmax|attention_interface|scaled_dot", whole, re.IGNORECASE):
+        return whole
+    # It hands its work to what a table finds: any attention of the module.
+    found = [
+        inspect.getsource(c)
+        for n, c in vars(loaded).items()
+        if isinstance(c, type) and c.__module__ == loaded.__name__ and "Attention" in n
+    ]
+    return "\n".join([whole, *found])

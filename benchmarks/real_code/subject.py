@@ -1,0 +1,44 @@
+"""One thing to check: a text, the name in it, what is declared about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Skip", "Subject"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A text to check.
+
+    Parameters
+    ----------
+    name : str
+        ``package/family.Class`` with what sets it apart in brackets, for instance ``(cross)``.
+    library, family : str
+        The package it comes from, and the part of it.
+    source, entry : str
+        The text and the name in it.
+    contract : mapping or None
+        What is declared; None asks the check to guess everything.
+    package : str
+        Where relative imports of the text start.
+    """
+
+    name: str
+    library: str
+    family: str
+    source: str
+    entry: str
+    contract: Mapping[str, Any] | None = None
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """What could not be asked, and why."""
+
+    name: str
+    library: str
+    family: str
+    why: str

@@ -1,0 +1,111 @@
+"""Positions that a wrapper makes: rotations and tables, in the forms that are asked for."""
+
+import inspect
+import re
+from typing import Any
+
+__all__ = ["FORMS", "forms", "own_rotary"]
+
+_PAIRS = re.compile(r"\.\.\., (0|1)?::2\]|rotate_every_two|rotate_pair|unflatten\(-1, \(-1, 2")
+_SHIFTED = re.compile(r"rel(ative)?_shift")
+
+# name -> (line of the constructor, lines that make `positions`)
+FORMS = {
+    "own": (
+        "        self.rotary = {rotary}(config)",
+        "        place = torch.arange(t)[None].expand(n, t)\n"
+        "        positions = self.rotary(hidden_states, place)",
+    ),
+    "own typed": (
+        "        self.rotary = {rotary}(config)",
+        "        place = torch.arange(t)[None].expand(n, t)\n"
+        "        kind = sorted(set(self.attention.config.layer_types))[-1]\n"
+        "        positions = self.rotary(hidden_states, place, kind)",
+    ),
+    "own three": (
+        "        self.rotary = {rotary}(config)",
+        "        place = torch.arange(t).expand(3, n, t)\n"
+        "        positions = self.rotary(hidden_states, place)",
+    ),
+    "batched": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = torch.cat((angle, angle), dim=-1)[None].expand(n, -1, -1)\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "flat": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = torch.cat((angle, angle), dim=-1)\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "relative": (
+        "        self.width = d_model",
+        "        angle = torch.arange(1 - t, t)[:, None] * (0.9 ** torch.arange(self.width))\n"
+        "        positions = angle.sin()[None]",
+    ),
+    "batched pairs": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = angle.repeat_interleave(2, dim=-1)[None].expand(n, -1, -1)\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "flat pairs": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = angle.repeat_interleave(2, dim=-1)\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "added": (
+        "        self.width = d_model",
+        "        angle = torch.arange(t)[:, None] * (0.9 ** torch.arange(self.width))\n"
+        "        positions = angle.sin()[None].expand(n, -1, -1)",
+    ),
+}
+
+
+def forms(loaded: Any, names: list[str], code: str, *, cross: bool) -> list[str]:
+    """Names of the forms to try for a class of a module, the likeliest first."""
+    if "position_embeddings" not in names:
+        return [""]
+    if _SHIFTED.search(code):
+        return ["relative"]
+    pairs = bool(_PAIRS.search(_turning(loaded, code)))
+    own = own_rotary(loaded)
+    if own and "mrope" in inspect.getsource(getattr(loaded, own)):
+        return ["own three"]
+    found = ["own", "own typed", "own three"] if own else []
+    found += ["batched pairs", "flat pairs"] if pairs else ["batched", "flat"]
+    # Positions that are added to queries alone: no axis of a contract says that.
+    return [*found, *([] if cross else ["added"]), ""]
+
+
+def _turning(loaded: Any, code: str) -> str:
+    """The text of the functions that turn queries and keys, as a class calls them."""
+    todo, text = [code], dict[str, str]()
+    while todo:
+        for name in re.findall(r"\b(apply_\w+|rotate_\w+)\(", todo.pop()):
+            found = getattr(loaded, name, None)
+            if inspect.isfunction(found) and name not in text:
+                text[name] = inspect.getsource(found)
+                todo.append(text[name])
+    return "\n".join(text.values())
+
+
+def own_rotary(loaded: Any) -> str:
+    """The module's own class of rotations, or ''."""
+    return next(
+        (
+            n
+            for n, c in vars(loaded).items()
+            if isinstance(c, type)
+            and n.endswith("RotaryEmbedding")
+            and "Vision" not in n
+            and c.__module__ == loaded.__name__
+        ),
+        "",
+    )

@@ -1,0 +1,238 @@
+"""What each finding turned out to be, looked at by hand.
+
+``true``: the code does something else than its text or its manual says; ``design``: what is
+said holds, and its authors want it; ``false``: what is said does not hold, or is told of the
+wrong thing. The first line that fits decides; what none fits has not been looked at.
+"""
+
+import re
+
+__all__ = ["judge"]
+
+# (name, code, verdict, key of the reproduction, in words)
+_LINES: tuple[tuple[str, str, str, str, str], ...] = (
+    (
+        r"transformers/blip\.BlipTextAttention \(cross\)",
+        "RG207",
+        "true",
+        "blip",
+        "BlipTextLayer hands the encoder's mask over as `attention_mask`, which "
+        "cross-attention replaces by `encoder_attention_mask`, and that is never passed: "
+        "padding of the encoder is attended to in BlipTextModel",
+    ),
+    (
+        r"transformers/imagegpt\.ImageGPTAttention \(cross\)",
+        "RG207",
+        "true",
+        "imagegpt",
+        "`encoder_attention_mask` is taken and never used; the decoder's own mask is added "
+        "instead",
+    ),
+    (
+        r"transformers/autoformer\.",
+        "RG",
+        "true",
+        "autoformer",
+        "delays are repeated head by head while values lie example by example: with several "
+        "heads every example is aggregated with delays of others (named RG301: the softmax "
+        "there is one over delays)",
+    ),
+    (
+        r"transformers/nystromformer\.",
+        "RG202",
+        "true",
+        "nystromformer",
+        "the convolution beside the attention reads values that the mask forbids",
+    ),
+    (
+        r"transformers/mra\.",
+        "RG",
+        "true",
+        "mra",
+        "without its CUDA kernel the context is all zeros, and nothing says so",
+    ),
+    (
+        r"transformers/vjepa2\.VJEPA2Pooler",
+        "RG207",
+        "true",
+        "vjepa2",
+        "the eager form drops the mask; the fused one applies it",
+    ),
+    (
+        r"transformers/informer\.",
+        "RG803",
+        "true",
+        "informer",
+        "keys are sampled at random in eval mode too, so that results cannot be repeated "
+        "without a seed",
+    ),
+    (
+        r"transformers/hunyuan_",
+        "RG504",
+        "design",
+        "hunyuan",
+        "queries and keys are normalised after the rotation with one factor a feature: scores "
+        "depend on positions, not on distances alone",
+    ),
+    (
+        r"transformers/doge\.",
+        "RG602",
+        "true",
+        "doge",
+        "the mask is an exponential of an unbounded projection",
+    ),
+    (
+        r"transformers/pp_ocr",
+        "RG207",
+        "design",
+        "",
+        "`attention_mask` is kept for the signature alone, as a comment there says",
+    ),
+    (
+        r"transformers/vits\.VitsAttention \(cross\)",
+        "RG",
+        "true",
+        "",
+        "`key_value_states` is taken and never used (named RG301: keys are the queries' own)",
+    ),
+    (
+        r"transformers/convbert\.",
+        "RG401",
+        "design",
+        "",
+        "a convolution over positions reads masked ones; told as a reshape that cuts across "
+        "axes, which is not the reason",
+    ),
+    (
+        r"transformers/.*",
+        r"RG701 .*indexer",
+        "design",
+        "",
+        "the indexer chooses keys by their rank: no gradient reaches it from the result, and "
+        "it is trained by a loss of its own, which is not part of the library",
+    ),
+    (
+        r"torch/MultiheadAttention \(all keys masked, weights",
+        "RG205",
+        "true",
+        "torch empty row",
+        "one example without keys makes the gradient NaN for the whole batch, with "
+        "need_weights=True alone",
+    ),
+    (
+        r"torch/MultiheadAttention \(one mask a head, by repeat\)",
+        "RG801",
+        "true",
+        "torch repeat",
+        "masks of a head made by repeat: examples use each other's masks (a mistake of the "
+        "caller that raises nothing)",
+    ),
+    (
+        r"torch/MultiheadAttention \(batch_first forgotten\)",
+        "RG106",
+        "true",
+        "",
+        "examples attend to each other (a mistake of the caller that raises nothing)",
+    ),
+    (
+        r"joeynmt/.* \(keys projected once\)",
+        "RG803",
+        "true",
+        "joeynmt",
+        "keys that were projected for one batch are used for the next",
+    ),
+    (
+        r"onmt/InputFeedRNNDecoder \(copying\)",
+        "RG",
+        "true",
+        "opennmt copy",
+        "the decoder calls its copy attention without lengths: padding is copied from",
+    ),
+    (
+        r"onmt/InputFeedRNNDecoder \(coverage\)",
+        "RG701",
+        "true",
+        "opennmt coverage",
+        "the decoder never hands coverage to the attention",
+    ),
+    (
+        r"onmt/GlobalAttention \(coverage given\)",
+        "RG803",
+        "true",
+        "opennmt coverage",
+        "`enc_out += ...` writes into the caller's encoder states",
+    ),
+    (
+        r"onmt/InputFeedRNNDecoder \(axes as documented\)",
+        "RG",
+        "true",
+        "opennmt axes",
+        'attns["std"] comes as (tgt, batch, src); the manual says (batch, tgt, src)',
+    ),
+    (
+        r"allennlp_light/",
+        "RG303",
+        "true",
+        "allennlp",
+        "masked scores count as 0 in the softmax: where valid ones are far below, the sum of "
+        "their weights vanishes",
+    ),
+    (
+        r"keras/MultiHeadAttention \(query mask\)",
+        "RG207",
+        "true",
+        "keras query mask",
+        "an explicit `query_mask` is overwritten",
+    ),
+    (
+        r"keras/MultiHeadAttention \(all keys masked, no weights\)",
+        "RG205",
+        "true",
+        "keras empty row",
+        "a query without keys gets the mean of all values, and 0 where weights are asked for",
+    ),
+    (
+        r"x_transformers/Attention \(all keys masked\)",
+        "RG205",
+        "true",
+        "x-transformers empty row",
+        "even weights are returned for a row whose output is zeroed",
+    ),
+    (
+        r"x_transformers/Attention \(top keys\)",
+        "RG105",
+        "true",
+        "x-transformers top",
+        "fewer keys than `sparse_topk` raise",
+    ),
+    (
+        r"x_transformers/Decoder \(shift_tokens",
+        "RG202",
+        "true",
+        "x-transformers left padding",
+        "tokens are shifted without the mask: content of padding moves the next real row",
+    ),
+    (
+        r"x_transformers/Attention \((selective|alibi by content)\)",
+        "RG202",
+        "design",
+        "",
+        "a masked position inside the text still acts as a query (selection) or a gate; "
+        "padding at either end does not",
+    ),
+    (
+        r"textbook/masked_softmax",
+        "RG803",
+        "true",
+        "",
+        "the scores of the caller are overwritten with -1e6",
+    ),
+)
+
+
+def judge(name: str, code: str, message: str) -> tuple[str, str, str]:
+    """The verdict on a finding, the key of its reproduction, and the reason."""
+    for who, what, verdict, key, words in _LINES:
+        if re.match(who, name) and re.match(what, f"{code} {message}"):
+            return verdict, key, words
+    return "open", "", ""

@@ -1,0 +1,182 @@
+"""The attention layer of x-transformers in each of its options, alone and in stacks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from real_code.subject import Subject
+
+__all__ = ["subjects"]
+
+# option -> (constructor's text, changes of the contract); a change to None leaves it undeclared
+_FREE = {"score": None, "weights": None}
+_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("", {}),
+    "all keys masked": ("", {"all_masked": "zeros"}),
+    "flash": ("flash=True", {"weights": None}),
+    "talking heads before": ("pre_talking_heads=True", {"score": None}),
+    "talking heads after": ("post_talking_heads=True", _FREE),
+    "head scale": ("head_scale=True", {}),
+    "top keys": ("sparse_topk=4", {"score": None}),
+    "memories": ("num_mem_kv=3", _FREE),
+    "gated values": ("gate_values=True", {"score": None}),
+    "gated heads": ("gate_value_heads=True", {"score": None}),
+    "swiglu values": ("swiglu_values=True", {"score": None}),
+    "output gate": ("output_gate=True", {"score": None}),
+    "on attention": ("on_attn=True", {"score": None}),
+    "normalised": ("qk_norm=True", {"score": None}),
+    "normalised in groups": ("qk_norm=True, qk_norm_groups=2", {"score": None}),
+    "rms": ("qk_rmsnorm=True", {"score": None}),
+    "rms of keys": ("k_rmsnorm=True", {"score": None}),
+    "rms of values": ("value_rmsnorm=True", {"score": None}),
+    "distance": ("l2_distance=True", {"score": None}),
+    "sigmoid": ("sigmoid=True", _FREE),
+    "hard": ("hard=True", _FREE),
+    "signed": ("cog_signed=True", _FREE),
+    "one key head": ("one_kv_head=True", {}),
+    "fewer key heads": ("kv_heads=2", {}),
+    "narrow values": ("value_dim_head=14", {}),
+    "wider output": ("dim_out=d_model", {}),
+    "zero key": ("add_zero_kv=True", _FREE),
+    "sink": ("head_learned_sink=True", _FREE),
+    "soft clamp": ("softclamp_logits=True", {"score": None}),
+    "laser": ("laser=True", {"score": None}),
+    "latent query": ("use_latent_q=True, dim_latent_q=14", {"score": None}),
+    "latent keys": ("use_latent_kv=True, dim_latent_kv=14", {"score": None}),
+    "orthogonal values": ("orthog_projected_values=True", {"score": None}),
+    "inverted": ("inverted_attention=True", _FREE),
+}
+_OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "self": ("", "", {}),
+    "causal": ("causal=True", "", {"causal": "top_left"}),
+    "causal, flash": ("causal=True, flash=True", "", {"causal": "top_left", "weights": None}),
+    "selective": ("causal=True, selective=True", "", {"causal": "top_left", "score": None}),
+    "window": ("causal=True, max_attend_past=3", "", {"causal": "top_left", "window": 4}),
+    "alibi by content": (
+        "causal=True, data_dependent_alibi=True",
+        "",
+        {"causal": "top_left", "score": None, "positions": True},
+    ),
+    "contextual positions": (
+        "causal=True, use_cope=True",
+        "",
+        {"causal": "top_left", "score": None, "positions": True},
+    ),
+    "relative projections": (
+        "use_rel_proj_pos_bias=True",
+        "",
+        {"score": None, "positions": "relative"},
+    ),
+}
+
+
+def subjects() -> Iterator[Subject]:
+    """The attention layer in each of its options, alone and in stacks."""
+    text = (
+        "import torch\nfrom torch import nn\n"
+        "from x_transformers.x_transformers import Attention\n\n\nclass Wrapped(nn.Module):\n"
+        "    def __init__(self, d_model, heads, d_head):\n"
+        "        super().__init__()\n"
+        "        self.attention = Attention(d_model, dim_head=d_head, heads=heads{more})\n\n"
+        "    def forward(self, {arguments}):\n"
+        "        found, seen = self.attention(\n"
+        "            {given}, return_intermediates=True\n"
+        "        )\n"
+        "        return found{weights}\n"
+    )
+    cross: dict[str, Any] = {
+        "init": {n: n for n in ("d_model", "heads", "d_head")},
+        "inputs": {
+            "x": "batch T_dec d_model",
+            "context": "batch T_enc d_model",
+            "mask": "batch T_enc",
+        },
+        "kinds": {"mask": "keep"},
+        "returns": [
+            {"name": "context", "axes": "batch T_dec d_model"},
+            {"name": "weights", "axes": "batch heads T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+        "score": "scaled_dot",
+    }
+    for name, (more, changes) in _OPTIONS.items():
+        call = ("x, context, mask", "x, context=context, context_mask=mask")
+        yield _option(text, f"Attention ({name})", more, call, {**cross, **changes})
+    own = {
+        **cross,
+        "inputs": {"x": "batch T d_model", "mask": "batch T"},
+        "returns": [
+            {"name": "context", "axes": "batch T d_model"},
+            {"name": "weights", "axes": "batch heads T T"},
+        ],
+    }
+    for name, (more, _, changes) in _OWN.items():
+        call = ("x, mask", "x, mask=mask")
+        yield _option(text, f"Attention ({name})", more, call, {**own, **changes})
+    stack = (
+        "import torch\nfrom torch import nn\nfrom x_transformers import Encoder, Decoder, "
+        "CrossAttender\n\n\nclass Wrapped(nn.Module):\n"
+        "    def __init__(self, d_model, heads, d_head):\n"
+        "        super().__init__()\n"
+        "        self.layers = {kind}(\n"
+        "            dim=d_model, depth=1, heads=heads, attn_dim_head=d_head{more}\n"
+        "        )\n\n"
+        "    def forward(self, {arguments}):\n"
+        "        return self.layers({given})\n"
+    )
+    alone = {
+        **{k: v for k, v in own.items() if k not in ("score", "weights")},
+        "returns": [{"name": "context", "axes": "batch T d_model"}],
+    }
+    for kind, more, changes in (
+        ("Encoder", "", {}),
+        ("Encoder", "rotary_pos_emb=True", {"positions": "rotary"}),
+        ("Encoder", "rel_pos_bias=True", {"positions": "relative"}),
+        ("Encoder", "alibi_pos_bias=True", {"positions": "alibi"}),
+        ("Encoder", "dynamic_pos_bias=True", {"positions": "relative"}),
+        ("Encoder", "attn_qk_norm=True", {}),
+        ("Encoder", "sandwich_norm=True", {}),
+        ("Encoder", "use_rmsnorm=True, ff_glu=True", {}),
+        ("Decoder", "", {"causal": "top_left"}),
+        ("Decoder", "rotary_pos_emb=True", {"causal": "top_left", "positions": "rotary"}),
+        ("Decoder", "alibi_pos_bias=True", {"causal": "top_left", "positions": "alibi"}),
+        ("Decoder", "attn_flash=True", {"causal": "top_left"}),
+        ("Decoder", "shift_tokens=1", {"causal": "top_left", "positions": True}),
+    ):
+        source = stack.format(
+            kind=kind,
+            more=f", {more}" if more else "",
+            arguments="x, mask",
+            given="x, mask=mask",
+        )
+        what = f"{kind} ({more.removesuffix('=True') or 'plain'})"
+        yield _subject("x_transformers", what, source, {**alone, **changes})
+    source = stack.format(
+        kind="CrossAttender",
+        more="",
+        arguments="x, context, mask",
+        given="x, context=context, context_mask=mask",
+    )
+    contract = {
+        **{k: v for k, v in cross.items() if k not in ("score", "weights")},
+        "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
+    }
+    yield _subject("x_transformers", "CrossAttender", source, contract)
+
+
+def _option(
+    text: str, name: str, more: str, call: tuple[str, str], contract: dict[str, Any]
+) -> Subject:
+    weights = ", seen.post_softmax_attn"
+    if contract.get("weights") is None:
+        contract["returns"] = contract["returns"][:1]
+        weights = ""
+    contract = {k: v for k, v in contract.items() if v is not None}
+    source = text.format(
+        more=f", {more}" if more else "", arguments=call[0], given=call[1], weights=weights
+    )
+    return _subject("x_transformers", name, source, contract)
+
+
+def _subject(library: str, name: str, source: str, contract: dict[str, Any]) -> Subject:
+    whole = {"target": "wrapped.py:Wrapped", **contract}
+    return Subject(f"{library}/{name}", library, library, source, "Wrapped", whole)
