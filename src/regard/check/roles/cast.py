@@ -92,10 +92,19 @@ def cast(reading: Reading) -> tuple[Part, ...]:
     for name, role in list(roles.items()):
         if role == "key" and _said_weights(name).search(reading.words):
             roles[name] = "weights"
-        if named[name] == "" and name in ("scores", "logits", "energies", "energy"):
+        if named[name] == "" and (
+            name in ("scores", "logits", "energies", "energy") or _is_softmaxed(name, reading)
+        ):
             roles[name] = "scores"
     _together(roles, reading)
     return tuple(_parts(reading, roles))
+
+
+def _is_softmaxed(name: str, reading: Reading) -> bool:
+    """Whether a function that is called a softmax takes an argument as its scores."""
+    if reading.owner is not None or "softmax" not in reading.names.lower():
+        return False
+    return bool(re.search(rf"softmax\({name}\b|\b{name}\.softmax\(", reading.code))
 
 
 def _parts(reading: Reading, roles: dict[str, str]) -> Iterator[Part]:

@@ -306,7 +306,8 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {
             p.role for p in cast
         }
-        yield "positions", "recurrent" if steps else True, "a recurrent network", True
+        # Without steps the network may lie before the keys, or beside what is asked for.
+        yield "positions", "recurrent" if steps else True, "a recurrent network", steps
     elif re.search(
         r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
     ):
@@ -331,7 +332,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     elif re.search(
         r"Conv1d|linspace" if SORTED.search(code) else r"Conv1d|cumsum|linspace", code
     ):
-        yield "positions", True, "the code", True
+        yield "positions", True, "the code", False
 
 
 _BEFORE = re.compile(
