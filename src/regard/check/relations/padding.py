@@ -370,7 +370,8 @@ def _same_rows(here: Layout, bench: Bench, args: dict[str, Any], _: str) -> Verd
 
 
 def _disobeyed(here: Layout, name: str, heavy: np.ndarray, light: np.ndarray) -> Verdict:
-    inverted = heavy.any() and light.any()
+    # A saturated softmax leaves a few allowed keys unread as well.
+    inverted = bool(heavy.any()) and 4 * light.sum() >= heavy.sum()
     code = "RG201" if inverted else "RG202" if heavy.any() else "RG201"
     text = (
         f"`{name}` works the wrong way round: keys it forbids are read, keys it allows are not"
