@@ -193,8 +193,10 @@ def heads(bench: Bench) -> Verdict | None:
     declared = bench.sizes["heads"]
     # Queries that no argument has, as learned ones, are counted with the heads.
     learned = not {"T", "T_dec"} & set(bench.contract.every_axis)
-    asked = False
+    asked, n_keys = False, layout(bench).n_keys
     for reading in readings(bench):
+        if reading.weights.shape[3] != n_keys:
+            continue  # what it weighs are no keys
         asked = True
         if learned and reading.weights.shape[1] % declared == 0:
             continue
