@@ -1,15 +1,15 @@
-"""The check asked of attention that people use, library by library.
+r"""The check asked of attention that people use, library by library.
 
 Every attention class of transformers that a small configuration builds, in a wrapper that is
-made for it; every attention of PyTorch, Keras (on PyTorch), JoeyNMT, OpenNMT-py, AllenNLP, d2l and
-x-transformers, with what its manual says as the contract. What is not installed is skipped and
-said to be. Results go to ``docs/results/real_code.json`` and from there to
+made for it; every attention of PyTorch, Keras (on PyTorch), JoeyNMT, OpenNMT-py, AllenNLP,
+d2l and x-transformers, with what its manual says as the contract. What is not installed is
+skipped and said to be. Results go to ``docs/results/real_code.json`` and from there to
 ``docs/real_code.md``::
 
     pip install transformers==5.24.0 keras==3.15.1
     pip install --no-deps x-transformers==2.31.10 einops einx loguru torch-einops-utils \
         joeynmt==2.3.0 OpenNMT-py==3.5.1 configargparse allennlp-light==1.0.0 ai2-tango \
-        cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz \\
+        cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz \
         importlib_metadata zipp d2l==1.0.3
     python benchmarks/real_code
 

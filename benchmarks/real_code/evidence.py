@@ -309,9 +309,9 @@ def opennmt_parallel() -> Figures:
     before = layer(x, memory, *masks)[0]
     with torch.no_grad():
         layer.layer_norm_res.weight.add_(5.0)
-    return {"change with other weights of layer_norm_res": _gap(
-        before, layer(x, memory, *masks)[0]
-    )}
+    return {
+        "change with other weights of layer_norm_res": _gap(before, layer(x, memory, *masks)[0])
+    }
 
 
 def textbook() -> Figures:
@@ -457,9 +457,11 @@ def x_transformers_streams() -> Figures:
     before = layer.prepare(x)[1]
     with torch.no_grad():
         layer.static_alpha[:, 1:] = 9.0 * torch.randn(3, 3)
-    return {"change of the mixed streams with another mixing matrix": _gap(
-        before, layer.prepare(x)[1]
-    )}
+    return {
+        "change of the mixed streams with another mixing matrix": _gap(
+            before, layer.prepare(x)[1]
+        )
+    }
 
 
 def x_transformers_left() -> Figures:

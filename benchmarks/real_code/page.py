@@ -106,7 +106,11 @@ def _evidence(evidence: dict[str, Any]) -> str:
     lines += ["", "| | what | measured |", "|---|---|---|"]
     for name, each in evidence.items():
         figures = each.get("figures")
-        said = each.get("skipped") or each.get("failed") or "; ".join(f"{k}: {v:g}" for k, v in figures.items())
+        said = (
+            each.get("skipped")
+            or each.get("failed")
+            or "; ".join(f"{k}: {v:g}" for k, v in figures.items())
+        )
         lines.append(f"| {name} | {each['what']} | {said} |")
     return "\n".join(lines) + "\n"
 
