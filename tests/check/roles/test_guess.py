@@ -341,3 +341,16 @@ BESIDE = """
 
 def test_a_recurrent_network_behind_the_keys_gives_them_no_order():
     assert guessed(BESIDE, "Pool").contract.positions is False
+
+
+@pytest.mark.parametrize("option", ["add_bias_kv", "add_zero_attn"])
+def test_a_layer_with_keys_of_its_own_promises_no_softmax_over_the_given_ones(option):
+    def score(options):
+        inner = f"nn.MultiheadAttention(embed_dim, num_heads{options})"
+        source = IN_WORDS.replace(
+            "nn.MultiheadAttention(embed_dim, num_heads, kdim=kdim, vdim=vdim)", inner
+        )
+        return guessed(source, "Cross").contract.score
+
+    assert score("") == "scaled_dot"
+    assert score(f", {option}=True") is None
