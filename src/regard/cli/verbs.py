@@ -10,7 +10,7 @@ import click
 from regard.cli.example import write_example
 from regard.cli.streams import flush, silence
 from regard.errors import RegardError, explain
-from regard.seq2seq.files import unwritable
+from regard.files import unwritable
 from regard.version import __version__
 
 __all__ = ["cli", "run_verb"]
