@@ -9,8 +9,13 @@ from typing import Any
 # Tests run one a core; threads below them would only fight. Before any library is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import numpy as np
 import pytest
+
+# A busy machine is no defect of the code: no test is timed.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 class Library:

@@ -116,7 +116,7 @@ def test_rights_and_links_stay(folder):
     real.write_text(TEXT)
     real.chmod(0o751)
     (folder / "d.py").symlink_to(real)
-    from regard.seq2seq.files import write_atomically
+    from regard.files import write_atomically
 
     changes = plan_fixes([_report(_finding(AXIS))])
     write_changes(changes, write_atomically)
@@ -196,7 +196,7 @@ def test_a_span_that_is_not_there_is_refused(edit):
 
 @pytest.mark.parametrize("name", ["d.py", "two words.py", "é.py"])
 def test_the_patch_is_saved_and_undoes_the_fix_and_applies_it_again(name):
-    from regard.seq2seq.files import write_atomically
+    from regard.files import write_atomically
 
     path = Path("src") / name
     path.parent.mkdir()

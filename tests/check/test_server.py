@@ -14,7 +14,7 @@ from regard.check.tool import TOOLS
 from regard.check.tools import Tools
 from regard.cli.main import run
 from regard.errors import ConventionError, InputError
-from regard.seq2seq.files import write_atomically
+from regard.files import write_atomically
 
 jsonschema = pytest.importorskip("jsonschema", reason="of the extra `dev`")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.errors import InputError, explain
-from regard.seq2seq.files import write_atomically
+from regard.files import write_atomically
 
 if TYPE_CHECKING:
     from regard.check.finding import Report

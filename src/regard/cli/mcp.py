@@ -38,7 +38,7 @@ def mcp(*, seconds: float, memory: int) -> int:
     from regard.check.server import serve
     from regard.check.settings import Limits
     from regard.check.tools import Tools
-    from regard.seq2seq.files import write_atomically
+    from regard.files import write_atomically
 
     serve(Tools(write_atomically, limits=Limits(seconds, memory)))
     return 0

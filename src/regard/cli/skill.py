@@ -33,7 +33,7 @@ def skill(*, output: str | None, force: bool) -> int:
     what to run, what each answer means, and what never to do.
     """
     from regard.check.skill import NAME, files
-    from regard.seq2seq.files import unwritable, write_atomically
+    from regard.files import unwritable, write_atomically
 
     texts = files()
     if output is None:

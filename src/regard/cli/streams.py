@@ -11,7 +11,7 @@ import click
 
 from regard.cli.stop import before_stopping
 from regard.errors import InputError, explain
-from regard.seq2seq.files import replacing, unreadable, unwritable
+from regard.files import replacing, unreadable, unwritable
 
 __all__ = ["Sink", "flush", "opened", "say", "silence", "written"]
 

@@ -10,7 +10,7 @@ import click
 from regard.cli.example import write_example
 from regard.cli.streams import flush, silence
 from regard.errors import RegardError, explain
-from regard.seq2seq.files import unwritable
+from regard.files import unwritable
 from regard.version import __version__
 
 __all__ = ["cli", "run_verb"]
@@ -23,6 +23,7 @@ _VERBS = {
     "train": ("regard.cli.train:train", "Train a model on pairs of texts."),
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
+    "align": ("regard.cli.align:align", "Score, combine and convert word alignments."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
     "skill": ("regard.cli.skill:skill", "Teach a coding assistant to use `regard check`."),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from regard.demo.plan import Job
 from regard.errors import InputError, RegardError, explain
-from regard.seq2seq.files import write_json
+from regard.files import write_json
 
 __all__ = ["Event", "WorkerError", "cores", "run_jobs"]
 

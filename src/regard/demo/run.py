@@ -10,9 +10,9 @@ from typing import Any, cast
 from regard.demo.plan import Job, Plan
 from regard.demo.pool import Event, run_jobs
 from regard.errors import InputError, explain
+from regard.files import read_json, write_json
 from regard.seq2seq.checkpoint import FILES
 from regard.seq2seq.claim import claim_directory
-from regard.seq2seq.files import read_json, write_json
 from regard.version import __version__
 
 __all__ = ["MODEL", "run_demo"]

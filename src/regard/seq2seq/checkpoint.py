@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, RegardError, explain
-from regard.seq2seq.files import read_json, write_json
+from regard.files import read_json, write_json
 from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.tensors import load_tensors, save_tensors
 from regard.seq2seq.train import TrainingState

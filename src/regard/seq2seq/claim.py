@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from regard.errors import InputError, explain
-from regard.seq2seq.files import is_leftover, unwritable, write_atomically
+from regard.files import is_leftover, unwritable, write_atomically
 
 __all__ = ["claim_directory"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from regard.errors import InputError, explain
-from regard.seq2seq.files import unreadable
+from regard.files import unreadable
 from regard.seq2seq.vocab import normalise
 
 __all__ = ["LONGEST_LINE", "Pairs", "decoded", "read_pairs"]

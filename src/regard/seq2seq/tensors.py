@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, explain
-from regard.seq2seq.files import unreadable, write_atomically
+from regard.files import unreadable, write_atomically
 
 __all__ = ["load_tensors", "save_tensors"]
 

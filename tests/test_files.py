@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
+from regard.files import read_json, replacing, write_atomically, write_json
 from regard.seq2seq import files
 from regard.seq2seq.claim import claim_directory
-from regard.seq2seq.files import read_json, replacing, write_atomically, write_json
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):

@@ -1,0 +1,271 @@
+"""``regard align``: links between two sentences, scored, combined and converted."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.example import ExampleCommand
+from regard.cli.options import Number, Where
+from regard.cli.streams import say
+from regard.errors import InputError, explain
+
+if TYPE_CHECKING:
+    from regard.alignment.link_files import LinkFile
+    from regard.alignment.score import AlignmentScore
+
+__all__ = ["align"]
+
+_FORMATS = click.Choice(["pharaoh", "naacl"])
+_BASE = click.Choice(["0", "1"])
+_METHODS = (
+    "intersection",
+    "union",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+    "grow-diag-free",
+    "grow-diag-free-final",
+)
+_MEASURES = ("precision", "recall", "f1", "aer")
+
+_SCORE = """
+regard align score gold.txt system.txt
+regard align score gold.naacl forward.txt backward.txt --text pairs.tsv --per-sentence
+"""
+_SYMMETRIZE = """
+regard align symmetrize forward.txt backward.txt --method grow-diag-final --out both.txt
+"""
+_CONVERT = """
+regard align convert gold.txt --to naacl --out gold.naacl
+"""
+
+
+@click.group()
+def align() -> None:
+    """Links between two sentences: score them against gold, combine and convert them.
+
+    Files are Pharaoh's (a sentence a line, `0-0 1-2`; possible links `1p2` or `1-2-P`) or
+    NAACL's (a link a line, `sentence source target S`). What a file counts from is worked out
+    and said.
+    """
+
+
+@align.command(cls=ExampleCommand, example=_SCORE)
+@click.argument("gold", type=Where(no_dash=True))
+@click.argument("systems", nargs=-1, required=True, type=Where(no_dash=True))
+@click.option("--gold-base", type=_BASE, help="What GOLD counts from; default: worked out.")
+@click.option("--base", type=_BASE, help="What the systems count from; default: worked out.")
+@click.option("--gold-target-first", is_flag=True, help="GOLD writes target-source.")
+@click.option("--target-first", is_flag=True, help="The systems write target-source.")
+@click.option(
+    "--text", type=Where(no_dash=True), help="source<TAB>target or source ||| target."
+)
+@click.option("--per-sentence", is_flag=True, help="Add a line for each sentence.")
+@click.option("--level", type=Number(float, 0, 1, open_low=True, open_high=True), default=0.95)
+@click.option("--seed", type=Number(int, 0, 2**31), default=0, show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def score(
+    *,
+    gold: str,
+    systems: tuple[str, ...],
+    gold_base: str | None,
+    base: str | None,
+    gold_target_first: bool,
+    target_first: bool,
+    text: str | None,
+    per_sentence: bool,
+    level: float,
+    seed: int,
+    form: str,
+) -> int:
+    """Score SYSTEMS against GOLD: precision, recall, F1 and alignment error rate (AER).
+
+    In percent, with the bootstrap confidence interval of AER over sentences. A file whose links
+    would fit far better with the sides exchanged or counted otherwise is named: exit code 1.
+    """
+    from regard.alignment.link_files import read_links
+    from regard.alignment.score import score_alignments
+    from regard.alignment.traps import traps
+
+    sizes = None if text is None else _sizes(text)
+    answers = read_links(
+        gold, base=_number(gold_base), target_first=gold_target_first, sizes=sizes
+    )
+    _say_guess(gold, answers)
+    rows: list[tuple[str, AlignmentScore]] = []
+    suspected = False
+    for path in systems:
+        found = read_links(path, base=_number(base), target_first=target_first, sizes=sizes)
+        _say_guess(path, found)
+        links = _as_many(found, len(answers.sentences), path)
+        rows.append((path, score_alignments(answers.sentences, links)))
+        trap = traps(answers.sentences, links)
+        if trap is not None:
+            suspected = True
+            click.echo(f"warning: {path}: {trap}", err=True)
+    if form == "json":
+        say(json.dumps([_mapping(path, it, level, seed, per_sentence) for path, it in rows]))
+    else:
+        _print(rows, level, seed, per_sentence)
+    return 1 if suspected else 0
+
+
+@align.command(cls=ExampleCommand, example=_SYMMETRIZE)
+@click.argument("forward", type=Where(no_dash=True))
+@click.argument("backward", type=Where(no_dash=True))
+@click.option("--method", type=click.Choice(_METHODS), default="grow-diag-final")
+@click.option("--base", type=_BASE, help="What both files count from; default: worked out.")
+@click.option("--backward-target-first", is_flag=True, help="BACKWARD writes target-source.")
+@click.option("--out", type=Where(), required=True, help="File to write, Pharaoh's, from 0.")
+@click.option("--force", is_flag=True, help="Write over the file --out.")
+def symmetrize(
+    *,
+    forward: str,
+    backward: str,
+    method: Any,
+    base: str | None,
+    backward_target_first: bool,
+    out: str,
+    force: bool,
+) -> int:
+    """Combine the links of two directions, FORWARD and BACKWARD, sentence by sentence."""
+    from regard.alignment.link_files import read_links, write_links
+    from regard.alignment.symmetrize import symmetrize as combined
+
+    _refuse_existing(out, force)
+    one = read_links(forward, base=_number(base))
+    other = read_links(backward, base=_number(base), target_first=backward_target_first)
+    for path, read in ((forward, one), (backward, other)):
+        _say_guess(path, read)
+    links = _as_many(other, len(one.sentences), backward)
+    pairs = zip(one.links(), links, strict=True)
+    write_links(out, [combined(a, b, method) for a, b in pairs])
+    return 0
+
+
+@align.command(cls=ExampleCommand, example=_CONVERT)
+@click.argument("links", type=Where(no_dash=True))
+@click.option("--to", "form", type=_FORMATS, required=True, help="Format to write.")
+@click.option("--base", type=_BASE, help="What LINKS counts from; default: worked out.")
+@click.option("--target-first", is_flag=True, help="LINKS writes target-source.")
+@click.option("--out-base", type=_BASE, help="What to count from; default: the format's own.")
+@click.option("--out", type=Where(), required=True, help="File to write.")
+@click.option("--force", is_flag=True, help="Write over the file --out.")
+def convert(
+    *,
+    links: str,
+    form: Any,
+    base: str | None,
+    target_first: bool,
+    out_base: str | None,
+    out: str,
+    force: bool,
+) -> int:
+    """Write LINKS in another format, or counted from another number."""
+    from regard.alignment.link_files import read_links, write_links
+
+    _refuse_existing(out, force)
+    read = read_links(links, base=_number(base), target_first=target_first)
+    _say_guess(links, read)
+    write_links(out, read.sentences, format=form, base=_number(out_base))
+    return 0
+
+
+def _number(base: str | None) -> int | None:
+    return None if base is None else int(base)
+
+
+def _say_guess(path: str, read: "LinkFile") -> None:
+    if read.guessed:
+        click.echo(f"{path}: {read.guessed}", err=True)
+
+
+def _as_many(read: "LinkFile", count: int, path: str) -> Sequence[Any]:
+    """Return a file's links for that many sentences; NAACL's may leave out the last ones."""
+    links = list(read.links())
+    if read.format == "naacl" and len(links) < count:
+        links += [frozenset()] * (count - len(links))
+    if len(links) != count:
+        raise InputError(
+            explain(
+                f"{path}: another number of sentences",
+                expected=f"{count} sentence pairs, as in the first file",
+                got=str(len(links)),
+                help="a sentence without links is an empty line",
+            )
+        )
+    return links
+
+
+def _refuse_existing(out: str, force: bool) -> None:
+    import os
+
+    if os.path.exists(out) and not force:
+        raise InputError(
+            explain(
+                f"{out}: the file exists",
+                expected="a new file",
+                got="one that would be written over",
+                help="choose another name, or give --force",
+            )
+        )
+
+
+def _sizes(path: str) -> list[tuple[int, int]]:
+    """Count the words of every sentence pair of a text."""
+    from regard.alignment.link_files import read_text
+
+    sizes = []
+    for number, line in enumerate(read_text(path), 1):
+        source, mark, target = line.partition("\t" if "\t" in line else "|||")
+        if not mark:
+            raise InputError(
+                explain(
+                    f"{path}, line {number}: this is no sentence pair",
+                    expected="source<TAB>target, or source ||| target",
+                    got=line[:80],
+                )
+            )
+        sizes.append((len(source.split()), len(target.split())))
+    return sizes
+
+
+def _mapping(
+    path: str, score: "AlignmentScore", level: float, seed: int, per_sentence: bool
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"system": path, "sentences": len(score.counts)}
+    found |= {"links": score.links, "sure": score.sure}
+    for measure in _MEASURES:
+        interval = score.interval(measure, level=level, seed=seed)
+        found[measure] = getattr(score, measure)
+        found[f"{measure}_interval"] = [interval.low, interval.high]
+    found["level"] = level
+    if per_sentence:
+        found["per_sentence"] = [
+            dict(zip(_MEASURES, row, strict=True)) for row in score.sentences().tolist()
+        ]
+    return found
+
+
+def _print(
+    rows: Sequence[tuple[str, "AlignmentScore"]], level: float, seed: int, per_sentence: bool
+) -> None:
+    width = max(len(path) for path, _ in rows)
+    say(f"{'':<{width}}  precision  recall     F1    AER  {100 * level:g} % interval  links")
+    for path, score in rows:
+        interval = score.interval(level=level, seed=seed)
+        say(
+            f"{path:<{width}}  {100 * score.precision:9.1f} {100 * score.recall:7.1f} "
+            f"{100 * score.f1:6.1f} {100 * score.aer:6.1f}  "
+            f"{100 * interval.low:5.1f} to {100 * interval.high:4.1f}  {score.links:5d}"
+        )
+    if per_sentence:
+        for path, score in rows:
+            say(f"\n{path}\nsentence  precision  recall     F1    AER")
+            for number, row in enumerate(score.sentences().tolist(), 1):
+                cells = "  ".join(f"{100 * value:5.1f}" for value in row)
+                say(f"{number:8d}      {cells}")
