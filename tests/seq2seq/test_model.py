@@ -30,6 +30,38 @@ def test_step_by_step_equals_all_at_once(model, batch):
             torch.testing.assert_close(weights, whole.weights[:, step], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_rows_taken_go_on_as_they_would_have_in_their_own_place(model, batch, steps):
+    rows = torch.tensor([2, 0, 2, 1, 0])
+    with torch.inference_mode():
+        memory, state = model.start(batch.source, batch.source_lengths)
+        for step in range(steps):
+            _, state, _ = model.step(batch.inputs[:, step], memory, state)
+        taken = model.take(memory, state, rows)
+        for step in range(steps, 4):
+            scores, state, weights = model.step(batch.inputs[:, step], memory, state)
+            found, later, looked = model.step(batch.inputs[rows, step], *taken)
+            taken = (taken[0], later)
+            torch.testing.assert_close(found, scores[rows])
+            if model.attends:
+                torch.testing.assert_close(looked, weights[rows])
+
+
+def test_rows_that_keep_their_sources_leave_the_memory_as_it_is(model, batch):
+    twice = torch.tensor([0, 0, 1, 1, 2, 2])
+    previous = torch.tensor([4, 5, 6, 7, 8, 9])
+    with torch.inference_mode():
+        memory, state = model.take(*model.start(batch.source, batch.source_lengths), twice)
+        _, state, _ = model.step(previous, memory, state)
+        swapped = torch.tensor([1, 0, 3, 3, 4, 5])
+        slow = model.take(memory, state, swapped)
+        fast = model.take(memory, state, swapped, same_sources=True)
+        assert fast[0] is memory
+        torch.testing.assert_close(
+            model.step(previous, *fast)[0], model.step(previous, *slow)[0]
+        )
+
+
 def test_a_padded_pair_is_scored_as_it_is_alone(model, batch):
     whole = model(batch.source, batch.inputs, batch.source_lengths).symbol_scores
     for row, (t_enc, t_dec) in enumerate([(5, 3), (2, 4), (1, 2)]):

@@ -227,7 +227,7 @@ class Seq2Seq(nn.Module):
         Returns
         -------
         memory, state
-            For :meth:`step`; both have ``select(indices)`` to pick examples.
+            For :meth:`step`; :meth:`take` picks and repeats examples of both.
         """
         memory, initial = self._encode(source, source_lengths)
         return memory, self.decoder.start(initial)
@@ -255,6 +255,35 @@ class Seq2Seq(nn.Module):
         embedded = self.dropout(self.embedding(previous))
         output, state, weights = self.decoder.step(embedded, memory, state)
         return self._read(output, embedded), state, weights
+
+    @checked
+    def take(
+        self,
+        memory: Any,
+        state: Any,
+        rows: Integer[Tensor, " chosen"],
+        *,
+        same_sources: bool = False,
+    ) -> tuple[Any, Any]:
+        """Go on with these rows of a batch, in this order, repeats allowed.
+
+        Parameters
+        ----------
+        memory, state
+            From :meth:`start`, or from the step before.
+        rows : (chosen,)
+            A beam search repeats and drops hypotheses so.
+        same_sources : bool
+            Promises that every row keeps the source that stood in its place, as it does where
+            hypotheses of one source change places. The memory is then left as it is, which
+            saves copying it.
+
+        Returns
+        -------
+        memory, state
+            For :meth:`step`, with a batch of `chosen`.
+        """
+        return memory if same_sources else memory.select(rows), state.select(rows)
 
     def _encode(self, source: Tensor, lengths: Tensor | None) -> tuple[Any, Tensor]:
         encoded = self.encoder(source, lengths)
