@@ -71,3 +71,42 @@ def test_an_id_outside_the_vocabulary_is_refused(index):
     assert len(vocab) == 6
     with pytest.raises(InputError, match="from 0 to 5"):
         vocab.name(index)
+
+
+@pytest.mark.parametrize("kind", ["chars", "spaces", "subwords"])
+def test_a_feature_is_one_symbol_in_front_and_never_a_letter_of_the_same_spelling(kind):
+    texts = ["N x\tN;PL", "PL\tV"]
+    vocab = Vocab.of(texts, kind=kind, features=True, size=11)
+    cut = vocab.split("N x\tN;PL")
+    assert cut[:2] == ["\tN", "\tPL"]
+    assert not any(symbol.startswith("\t") for symbol in cut[2:])
+    assert {"\tN", "\tPL", "\tV"} < set(vocab.symbols)
+    assert vocab.join(cut) == "N x\tN;PL"
+    assert vocab.label("\tPL") == "[PL]"
+    assert vocab.unknown("x\tN;ZZ") == ["\tZZ"]
+
+
+@pytest.mark.parametrize(
+    ("written", "features"),
+    [
+        ("N;PL;GEN", ["N", "PL", "GEN"]),
+        ("pos=V,per=1", ["pos=V", "per=1"]),
+        ("Case=Nom|Number=Sing", ["Case=Nom", "Number=Sing"]),
+        ("N PL\tGEN", ["N", "PL", "GEN"]),
+        ("V;NOM(3,SG);X", ["V", "NOM(3,SG)", "X"]),
+        ("V;;NOM(3,SG", ["V", "NOM(3", "SG"]),
+        ("", []),
+    ],
+)
+def test_features_are_cut_at_separators_outside_parentheses(written, features):
+    vocab = Vocab((), features=True)
+    assert vocab.split(f"a\t{written}") == ["\t" + feature for feature in features] + ["a"]
+
+
+def test_long_features_without_an_end_take_no_long_time():
+    vocab = Vocab((), features=True)
+    assert len(vocab.split("a\t" + "(," * 49_999)) == 50_000
+
+
+def test_without_features_a_tab_is_a_character():
+    assert Vocab((), kind="chars").split("a\tb") == ["a", "\t", "b"]
