@@ -97,7 +97,7 @@ def _scored(
                 + ", some empty" * (not all(references)),
             )
         )
-    # sacrebleu wants the first references of all, then the second ones; None where there is none.
+    # sacrebleu wants the first references of all, then the second ones, None for those missing.
     most = max(map(len, references))
     streams = [
         [known[i] if i < len(known) else None for known in references] for i in range(most)
