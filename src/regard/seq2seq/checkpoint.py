@@ -6,10 +6,13 @@
 ``model.safetensors``    the weights, the best ones so far
 ``training.safetensors`` for resuming: weights, optimizer and counters of the last save
 ``training.json``        the counters and the history again, for people to read
+``log.csv``              loss, learning rate and held-out error rates over the steps
 =======================  ==============================================================
 
-Each file is replaced in one atomic step. ``model.safetensors`` carries a mark of the
-``config.json`` and ``vocab.json`` it was trained with, so files of two runs do not mix.
+Each file is replaced in one atomic step, the state before the weights: a run that is killed
+between the two writes the weights again when it is taken up. ``model.safetensors`` carries a
+mark of the ``config.json`` and ``vocab.json`` it was trained with, so files of two runs do not
+mix.
 """
 
 import hashlib
@@ -52,6 +55,7 @@ FILES = (
     "model.safetensors",
     "training.safetensors",
     "training.json",
+    "log.csv",
 )
 
 _T = TypeVar("_T")
