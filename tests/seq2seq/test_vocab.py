@@ -46,6 +46,45 @@ def test_the_json_form_gives_the_same_vocabulary_back():
     assert Vocab.from_json(vocab.to_json()) == vocab
 
 
+_V2 = Vocab(("a",), "chars", "NFD", features=True).to_json()
+
+
+def test_the_second_version_gives_the_same_vocabulary_back():
+    vocab = Vocab(("\tN", "a"), "chars", "NFKC", features=True)
+    assert vocab.to_json()["version"] == 2
+    assert Vocab.from_json(vocab.to_json()) == vocab
+
+
+@pytest.mark.parametrize(("form", "nfc"), [("NFC", True), ("none", False)])
+def test_what_the_first_version_can_say_is_written_in_it(form, nfc):
+    vocab = Vocab(("a",), "spaces", form)
+    assert vocab.to_json() == {"kind": "spaces", "nfc": nfc, "symbols": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("form", "symbols"),
+    [
+        ("NFC", ["\u00e9", "\ufb01"]),
+        ("NFD", ["e", "\u0301", "\ufb01"]),
+        ("NFKC", ["\u00e9", "f", "i"]),
+        ("none", ["e", "\u0301", "\ufb01"]),
+    ],
+)
+def test_text_is_brought_to_the_normal_form_that_was_asked_for(form, symbols):
+    text = "e\u0301\ufb01"
+    assert Vocab.of([text], kind="chars", normal_form=form).split(text) == symbols
+    if form != "none":
+        vocab = Vocab.of(["\u00e9"], kind="chars", normal_form=form)
+        assert vocab.encode("e\u0301") == vocab.encode("\u00e9")
+
+
+def test_an_unknown_normal_form_or_kind_is_refused():
+    with pytest.raises(InputError, match="NFC or NFD or NFKC or none"):
+        Vocab.of(["a"], kind="chars", normal_form="nfc")
+    with pytest.raises(InputError, match="chars or spaces or subwords"):
+        Vocab.of(["a"], kind="words")
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -58,6 +97,17 @@ def test_the_json_form_gives_the_same_vocabulary_back():
         {"kind": "words", "nfc": True, "symbols": ["a"]},
         {"kind": "chars", "nfc": True, "symbols": ["a", "a"]},
         {"kind": "chars", "nfc": True, "symbols": [""]},
+        {"kind": "subwords", "nfc": True, "symbols": ["a"]},
+        {"version": 1, "kind": "chars", "nfc": True, "symbols": ["a"]},
+        {"version": [], "kind": "chars", "nfc": True, "symbols": ["a"]},
+        _V2 | {"version": 3},
+        _V2 | {"version": 2.0},
+        _V2 | {"normal_form": "NFX"},
+        _V2 | {"features": 1},
+        _V2 | {"subwords": "AAAA"},
+        _V2 | {"kind": "subwords", "subwords": "no base64"},
+        _V2 | {"kind": "subwords"},
+        _V2 | {"more": 1},
     ],
 )
 def test_a_form_that_is_no_vocabulary_is_refused(form):
