@@ -134,6 +134,16 @@ def test_a_form_of_the_first_version_describes_the_model_that_it_described():
     config = ModelConfig.from_json(OLD)
     assert {name: getattr(config, name) for name in OLD} == OLD
     assert (config.cell, config.decoder_layers, config.input_feeding) == ("gru", 1, False)
+    assert config.to_json() == OLD
+
+
+def test_an_option_that_is_used_stands_in_the_form_whatever_is_usual_later():
+    form = ModelConfig(17, 19, attention="local-p", cell="lstm").to_json()
+    assert {key: form[key] for key in form if key not in OLD} == {
+        "cell": "lstm",
+        "score": "general",
+        "reach": 10.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -146,13 +156,14 @@ def test_a_form_of_the_first_version_describes_the_model_that_it_described():
         {"bidirectional": 1},
         {"cell": None},
         {"reach": "3"},
+        {"tied": None},
         {"input_feeding": 0},
         {"more": 1},
         None,
     ],
 )
 def test_a_form_that_is_no_configuration_is_refused(change):
-    form = ModelConfig(17, 19).to_json()
+    form = ModelConfig(17, 19, attention="local-m", d_readout=5).to_json()
     with pytest.raises(InputError, match="ModelConfig"):
         ModelConfig.from_json(None if change is None else {**form, **change})
 

@@ -27,6 +27,9 @@ ATTENTIONS = (
     "bahdanau-paper",
 )
 
+# How many entries the first version had: those before ``cell``.
+_FIRST_ENTRIES = 12
+
 # What an entry is where it has a meaning and was left out, and where it has one.
 _PARTICULAR: dict[str, tuple[Any, tuple[str, ...]]] = {
     "input_feeding": (False, LUONG),
@@ -192,8 +195,16 @@ class ModelConfig:
             object.__setattr__(self, "d_readout", max(1, self.d_s // 2))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a form that :meth:`from_json` reads."""
-        return asdict(self)
+        """Return a form that :meth:`from_json` reads.
+
+        A model that the first version could describe has the form that it had then, so that
+        what was computed of the form stays right.
+        """
+        form = asdict(self)
+        for field in fields(self)[_FIRST_ENTRIES:]:
+            if form[field.name] in (None, field.default, False):
+                del form[field.name]
+        return form
 
     @classmethod
     def from_json(cls, form: Any) -> "ModelConfig":
@@ -207,7 +218,7 @@ class ModelConfig:
             ``form`` has other entries, or a value of another type.
         """
         kinds = {field.name: field.type for field in fields(cls)}
-        needed = list(kinds)[: list(kinds).index("cell")]
+        needed = list(kinds)[:_FIRST_ENTRIES]
         if not isinstance(form, Mapping) or not set(needed) <= set(form) <= set(kinds):
             raise _refused("form", f"entries {', '.join(kinds)}", form)
         for name, value in form.items():
