@@ -1,0 +1,227 @@
+"""Searches that follow one sequence for each source: the likeliest symbol, or a drawn one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Integer
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.axes import checked
+from regard.seq2seq.search.constraint import Constraint, forbid_reserved
+from regard.seq2seq.search.hypothesis import Hypothesis
+from regard.seq2seq.search.limits import limits_of
+from regard.seq2seq.search.ranking import Ranking
+from regard.seq2seq.search.stepper import Stepper
+from regard.seq2seq.vocab import BOS, EOS
+
+__all__ = ["Chooser", "follow", "greedy", "quiet"]
+
+# Rows that have ended are dropped when they make up this share: dropping copies the others.
+_DROP = 1 / 8
+
+Chooser = Callable[[Tensor, Tensor, int], Tensor]
+"""(log_probs (rows, symbols), rows' numbers in the batch, step) -> symbols (rows,)."""
+
+
+@checked
+def greedy(
+    model: Stepper,
+    source: Integer[Tensor, "batch T_enc"],
+    source_lengths: Integer[Tensor, " batch"] | None = None,
+    *,
+    max_length: int | list[int],
+    ranking: Ranking | None = None,
+    constraint: Constraint | None = None,
+    need_weights: bool = True,
+) -> list[Hypothesis]:
+    """Take the likeliest symbol at every step.
+
+    Parameters
+    ----------
+    model : Stepper
+        Left in the mode (training or not) that it came in; runs without dropout here.
+    source : (batch, T_enc)
+        Ids.
+    source_lengths : (batch,), optional
+        None: no source is padded.
+    max_length : int or list of int
+        Symbols that a target may have, the end not counted; one number for all, or one each.
+        At least 0.
+    ranking : Ranking, optional
+        How to score what is found; changes nothing else.
+    constraint : Constraint, optional
+        What may be answered.
+    need_weights : bool
+        Keep the attention weights; costs memory, changes nothing else.
+
+    Returns
+    -------
+    hypotheses : list of Hypothesis
+        In the order of the batch. Padding, begin and unknown are never answered.
+
+    Raises
+    ------
+    InputError
+        ``max_length`` is negative or has another length than the batch.
+
+    Notes
+    -----
+    Rows that have ended leave the batch, so time is that of the symbols answered, not of the
+    longest answer.
+    """
+    shortest = constraint.shortest if constraint is not None else 0
+    limits = limits_of("greedy", max_length, source.shape[0], shortest)
+    with quiet(model):
+        return follow(
+            model,
+            source,
+            source_lengths,
+            limits,
+            lambda log_probs, rows, step: log_probs.argmax(-1),
+            ranking=ranking or Ranking(),
+            constraint=constraint,
+            need_weights=need_weights,
+        )
+
+
+@contextmanager
+def quiet(model: Stepper) -> Iterator[None]:
+    """Run a block without dropout and without gradients."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(training)
+
+
+@dataclass
+class _Record:
+    """What happened, step by step; rows are numbers in the batch."""
+
+    rows: list[Tensor] = field(default_factory=list)
+    symbols: list[Tensor] = field(default_factory=list)
+    log_probs: list[Tensor] = field(default_factory=list)
+    weights: list[Tensor] = field(default_factory=list)
+
+
+def follow(
+    model: Stepper,
+    source: Tensor,
+    lengths: Tensor | None,
+    limits: Sequence[int],
+    choose: Chooser,
+    *,
+    ranking: Ranking,
+    constraint: Constraint | None,
+    need_weights: bool,
+) -> list[Hypothesis]:
+    """Follow one sequence for each source, each symbol chosen by ``choose``."""
+    batch, t_enc = source.shape
+    record = _Record()
+    if batch:
+        _run(
+            model,
+            source,
+            lengths,
+            limits,
+            choose,
+            constraint=constraint,
+            record=record,
+            keep_weights=need_weights or bool(ranking.coverage),
+        )
+    widths = [t_enc] * batch if lengths is None else lengths.tolist()
+    return list(_hypotheses(record, limits, widths, ranking=ranking, need_weights=need_weights))
+
+
+def _run(
+    model: Stepper,
+    source: Tensor,
+    lengths: Tensor | None,
+    limits: Sequence[int],
+    choose: Chooser,
+    *,
+    constraint: Constraint | None,
+    record: _Record,
+    keep_weights: bool,
+) -> None:
+    device = source.device
+    rows = torch.arange(source.shape[0], device=device)
+    last = torch.tensor(limits, device=device)
+    previous = torch.full_like(rows, BOS)
+    done = torch.zeros_like(rows, dtype=torch.bool)
+    nodes = constraint.start(len(rows), device) if constraint is not None else None
+    memory, state = model.start(source, lengths)
+    # One step more than the limit, in which a sequence may still end.
+    for step in range(max(limits) + 1):
+        scores, state, weights = model.step(previous, memory, state)
+        log_probs = torch.log_softmax(forbid_reserved(scores), dim=-1)
+        if constraint is not None:
+            log_probs = constraint.restrict(log_probs, nodes, step)
+        previous = choose(log_probs, rows, step)
+        record.rows.append(rows)
+        record.symbols.append(previous)
+        record.log_probs.append(log_probs.gather(1, previous.unsqueeze(1)).squeeze(1))
+        if keep_weights and weights is not None:
+            record.weights.append(weights)
+        done = done | (previous == EOS) | (last <= step)
+        ended = int(done.sum())
+        if ended == len(rows):
+            return
+        if constraint is not None:
+            nodes = constraint.advance(nodes, previous)
+        if ended > _DROP * len(rows):
+            kept = (~done).nonzero().squeeze(1)
+            memory, state = model.take(memory, state, kept)
+            rows, previous, last, done = rows[kept], previous[kept], last[kept], done[kept]
+            nodes = None if nodes is None else nodes[kept]
+
+
+def _hypotheses(
+    record: _Record,
+    limits: Sequence[int],
+    widths: Sequence[int],
+    *,
+    ranking: Ranking,
+    need_weights: bool,
+) -> Iterator[Hypothesis]:
+    shape = (len(limits), len(record.rows))
+    ids = np.full(shape, EOS, dtype=np.int64)
+    log_probs = np.zeros(shape, dtype=np.float32)
+    looked = None
+    if record.weights:
+        looked = np.zeros((*shape, record.weights[0].shape[1]), dtype=np.float32)
+    for step, rows in enumerate(record.rows):
+        at = rows.cpu().numpy()
+        ids[at, step] = record.symbols[step].cpu().numpy()
+        log_probs[at, step] = record.log_probs[step].float().cpu().numpy()
+        if looked is not None:
+            looked[at, step] = record.weights[step].float().cpu().numpy()
+    for row, limit in enumerate(limits):
+        ends = np.flatnonzero(ids[row, : limit + 1] == EOS)
+        finished = len(ends) > 0
+        length = int(ends[0]) if finished else limit
+        each = tuple(log_probs[row, : length + finished].tolist())
+        weights = None if looked is None else looked[row, : length + finished, : widths[row]]
+        yield Hypothesis(
+            ids=tuple(ids[row, :length].tolist()),
+            log_probs=each,
+            finished=finished,
+            # A copy: a view would keep the whole batch's weights alive.
+            weights=weights[:length].copy() if need_weights and weights is not None else None,
+            score=_score(ranking, each, weights),
+        )
+
+
+def _score(
+    ranking: Ranking, log_probs: tuple[float, ...], weights: NDArray[np.float32] | None
+) -> float:
+    if ranking.plain:
+        return sum(log_probs)
+    looked = None if weights is None else torch.from_numpy(weights.sum(0))
+    return float(ranking.score(torch.tensor(sum(log_probs)), len(log_probs), looked, None))
