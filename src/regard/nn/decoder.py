@@ -244,11 +244,11 @@ class Decoder(nn.Module):
             return self._advance(input, memory, state)
         own, above = self._parted(state.hidden)
         stepped = self._advance(input, memory, replace(state, hidden=own))
-        context = stepped.output[:, None, self.d_s :]
-        below = visible(stepped.state.hidden, self.d_s).unsqueeze(1)
-        states, last = self.upper(below, context, above)
+        context = stepped.output[:, self.d_s :]
+        below = visible(stepped.state.hidden, self.d_s)
+        seen, last = self.upper.step(below, context, above)
         return Stepped(
-            torch.cat([states, context], -1).squeeze(1),
+            torch.cat([seen, context], -1),
             replace(stepped.state, hidden=torch.cat([stepped.state.hidden, last], -1)),
             stepped.weights,
         )

@@ -22,7 +22,7 @@ from regard.kernels.lstm_loop import LstmInputs, bahdanau_lstm_loop
 from regard.nn.decoder import Decoded, Decoder, DecoderState, Stepped
 from regard.nn.memory import Memory, clear
 from regard.nn.modules import AdditiveAttention, LuongAttention
-from regard.nn.recurrence import advance, cell_of, layers_of, run_layers, visible
+from regard.nn.recurrence import advance, cell_of, layers_of, run_layers, step_layers, visible
 from regard.nn.shapes import positive
 
 __all__ = [
@@ -248,8 +248,8 @@ class LuongDecoder(Decoder):
         return self._ask(run_layers(self.rnn, inputs, initial_state)[0], memory)
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
-        states, last = run_layers(self.rnn, given.unsqueeze(1), hidden)
-        decoded = self._ask(states, memory)
+        seen, last = step_layers(self.rnn, given, hidden)
+        decoded = self._ask(seen.unsqueeze(1), memory)
         assert decoded.weights is not None  # this decoder always attends
         state = DecoderState(last, self)
         return Stepped(decoded.outputs.squeeze(1), state, decoded.weights.squeeze(1))
@@ -321,8 +321,8 @@ class PlainDecoder(Decoder):
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
         del memory
-        states, last = run_layers(self.rnn, given.unsqueeze(1), hidden)
-        return Stepped(states.squeeze(1), DecoderState(last, self), None)
+        seen, last = step_layers(self.rnn, given, hidden)
+        return Stepped(seen, DecoderState(last, self), None)
 
 
 def _owned(memory: Memory, owner: nn.Module) -> Memory:

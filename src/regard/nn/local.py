@@ -14,7 +14,7 @@ from regard.nn.decoder import Decoded, Decoder, DecoderState, Stepped
 from regard.nn.memory import Memory
 from regard.nn.modules import LuongAttention
 from regard.nn.normalize import normalize
-from regard.nn.recurrence import layers_of, run_layers
+from regard.nn.recurrence import layers_of, run_layers, step_layers
 from regard.nn.shapes import positive
 
 __all__ = ["LocalLuongDecoder"]
@@ -151,23 +151,22 @@ class LocalLuongDecoder(Decoder):
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
         first = inputs.new_zeros(inputs.shape[0], dtype=torch.int64)
-        return self._from(first, inputs, memory, initial_state)[0]
+        states, _ = run_layers(self.rnn, inputs, initial_state)
+        return self._ask(first, states, memory)
 
     def _advance(self, given: Tensor, memory: Memory, state: DecoderState) -> Stepped:
         assert isinstance(state, CarryingState)  # start() and this method make no others
         first = state.carried
         if first is None:
             first = given.new_zeros(given.shape[0], dtype=torch.int64)
-        decoded, last = self._from(first, given.unsqueeze(1), memory, state.hidden)
+        seen, last = step_layers(self.rnn, given, state.hidden)
+        decoded = self._ask(first, seen.unsqueeze(1), memory)
         after = CarryingState(last, self, first + 1)
         assert decoded.weights is not None  # this decoder always attends
         return Stepped(decoded.outputs.squeeze(1), after, decoded.weights.squeeze(1))
 
-    def _from(
-        self, first: Tensor, inputs: Tensor, memory: Memory, hidden: Tensor
-    ) -> tuple[Decoded, Tensor]:
-        """Decode with step numbers from `first` (batch,) on; the last state comes too."""
-        states, last = run_layers(self.rnn, inputs, hidden)
+    def _ask(self, first: Tensor, states: Tensor, memory: Memory) -> Decoded:
+        """Attend with states (batch, T_dec, d_s) of the steps from `first` (batch,) on."""
         positions = self._positions(first, states, memory)
         T_enc = memory.key.shape[1]
         may: Tensor = within(positions, D=self.D, T_enc=T_enc)
@@ -183,7 +182,7 @@ class LocalLuongDecoder(Decoder):
             weights = weights * factor.to(weights.dtype)
         contexts = torch.bmm(weights.to(memory.value.dtype), memory.value)
         outputs = torch.tanh(functional.linear(torch.cat([contexts, states], -1), self.W_c))
-        return Decoded(outputs, states, contexts, weights), last
+        return Decoded(outputs, states, contexts, weights)
 
     def _positions(self, first: Tensor, states: Tensor, memory: Memory) -> Tensor:
         """Return p_t of every step, (batch, T_dec), float32 at least: bfloat16 cannot count."""

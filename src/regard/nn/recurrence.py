@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.errors import ConventionError, explain
 
@@ -24,6 +25,7 @@ __all__ = [
     "require_cell",
     "run_layers",
     "state_size",
+    "step_layers",
     "visible",
 ]
 
@@ -115,6 +117,40 @@ def run_layers(rnn: Layers, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tens
     return states, ends.transpose(0, 1).flatten(1)
 
 
+def step_layers(rnn: Layers, given: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    """Run one step of the same layers, in operations that compilers and exporters know.
+
+    Parameters
+    ----------
+    rnn : torch.nn.GRU or torch.nn.LSTM
+        What :func:`layers_of` returned.
+    given : (batch, d_in)
+    state : (batch, d_state)
+
+    Returns
+    -------
+    h : (batch, d_s)
+        Of the highest layer.
+    after : (batch, d_state)
+    """
+    found = []
+    for layer, before in enumerate(state.chunk(rnn.num_layers, -1)):
+        if layer:
+            given = functional.dropout(given, rnn.dropout, rnn.training)
+        weights = [
+            getattr(rnn, f"{name}_l{layer}")
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        ]
+        if isinstance(rnn, nn.GRU):
+            given = torch.gru_cell(given, before, *weights)
+            found.append(given)
+        else:
+            h, c = torch.lstm_cell(given, before.chunk(2, -1), *weights)
+            given = h
+            found += [h, c]
+    return given, found[0] if len(found) == 1 else torch.cat(found, -1)
+
+
 class UpperLayers(nn.Module):
     r"""Layers above one that attends; each reads the states below it and the context.
 
@@ -171,3 +207,24 @@ class UpperLayers(nn.Module):
             states, last = run_layers(rnn, given, own)  # type: ignore[arg-type] # of a list
             ends.append(last)
         return states, torch.cat(ends, -1)
+
+    def step(self, seen: Tensor, context: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Run one step above h (batch, d_s) of the layer that attended.
+
+        Parameters
+        ----------
+        seen, context : (batch, d_s), (batch, d_h)
+        state : (batch, d_state)
+            Of these layers.
+
+        Returns
+        -------
+        h, after
+            As of :func:`step_layers`.
+        """
+        ends = []
+        for rnn, own in zip(self.rnns, state.chunk(len(self.rnns), -1), strict=True):
+            given = torch.cat([self.dropout(seen), context], -1)
+            seen, after = step_layers(rnn, given, own)  # type: ignore[arg-type] # of a list
+            ends.append(after)
+        return seen, torch.cat(ends, -1)
