@@ -1,9 +1,7 @@
 """Scoring a model on held-out pairs by the task's own metric, again and again."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from regard.errors import InputError, explain
+from regard.seq2seq.bleu import bleu
 from regard.seq2seq.checkpoint import Description
 from regard.seq2seq.metrics import error_rates
 from regard.seq2seq.model import Seq2Seq
@@ -33,7 +31,9 @@ class HeldOut:
     Raises
     ------
     InputError
-        The metric is unknown, or needs a package that is not installed.
+        The metric is unknown.
+    BackendError
+        It needs a package that is not installed.
     """
 
     def __init__(self, description: Description, pairs: Pairs, metric: str) -> None:
@@ -46,7 +46,7 @@ class HeldOut:
                 )
             )
         if metric == "bleu":
-            _sacrebleu()
+            bleu(["a"], [["a"]])  # a missing package is better noticed now
         self._description = description
         self._metric = metric
         references = pairs.references()
@@ -71,30 +71,6 @@ class HeldOut:
             "exact_match": rates.exact_match_error,
         }
         if self._metric == "bleu":
-            scores["bleu"] = 1.0 - _bleu([answer.target for answer in answers], self._texts)
+            found = bleu([answer.target for answer in answers], self._texts)
+            scores["bleu"] = 1.0 - found.score / 100.0
         return {name: scores[name] for name in self.names}
-
-
-def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Return the BLEU score, 0 to 1."""
-    most = max(len(texts) for texts in references)
-    columns = [
-        [texts[place] if place < len(texts) else None for texts in references]
-        for place in range(most)
-    ]
-    return float(_sacrebleu().corpus_bleu(list(answers), columns).score) / 100.0
-
-
-def _sacrebleu() -> Any:
-    try:
-        import sacrebleu  # noqa: PLC0415 - only sentences need it
-    except ImportError as error:
-        raise InputError(
-            explain(
-                "the metric bleu needs the package sacrebleu",
-                expected="sacrebleu, of the extra regard[bleu]",
-                got="no such package",
-                help="pip install 'regard[bleu]', or choose another --metric",
-            )
-        ) from error
-    return sacrebleu

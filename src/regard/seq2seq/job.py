@@ -20,6 +20,7 @@ from regard.seq2seq.memory import check_memory
 from regard.seq2seq.model import ModelConfig
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.settings import TrainConfig
+from regard.seq2seq.subwords import SIZE
 from regard.seq2seq.train import SAVE_EVERY, Progress, Trainer, TrainResult, new_model
 from regard.seq2seq.transducer import Transducer
 from regard.seq2seq.vocab import Vocab
@@ -38,10 +39,12 @@ class JobSettings:
 
     Parameters
     ----------
-    source_symbols, target_symbols : {"chars", "spaces"}
+    source_symbols, target_symbols : {"chars", "spaces", "subwords"}
         How each side is cut into symbols.
-    nfc : bool
-        Bring text to Unicode normalisation form C.
+    vocab_size : int
+        Symbols of a side at most, for subwords.
+    normal_form : {"NFC", "NFD", "NFKC", "none"}
+        Unicode form that text is brought to.
     model : mapping
         Entries of :class:`~regard.seq2seq.model.ModelConfig`, the vocabularies' sizes left out.
     batch_tokens : int
@@ -53,7 +56,8 @@ class JobSettings:
 
     source_symbols: str = "chars"
     target_symbols: str = "chars"
-    nfc: bool = True
+    vocab_size: int = SIZE
+    normal_form: str = "NFC"
     model: Mapping[str, Any] = field(default_factory=dict)
     batch_tokens: int = 1000
     metric: str = "symbol_error"
@@ -64,7 +68,8 @@ class JobSettings:
         return {
             "source_symbols": self.source_symbols,
             "target_symbols": self.target_symbols,
-            "nfc": self.nfc,
+            "vocab_size": self.vocab_size,
+            "normal_form": self.normal_form,
             "model": dict(sorted(self.model.items())),
             "batch_tokens": self.batch_tokens,
             "metric": self.metric,
@@ -90,12 +95,17 @@ def describe(
     InputError
         A setting is refused.
     """
+    common: dict[str, Any] = {
+        "normal_form": settings.normal_form,
+        "size": settings.vocab_size,
+    }
     source = Vocab.of(
-        (text for text, _ in pairs.items), kind=settings.source_symbols, nfc=settings.nfc
+        (text for text, _ in pairs.items),
+        kind=settings.source_symbols,
+        features=pairs.features,
+        **common,
     )
-    target = Vocab.of(
-        (text for _, text in pairs.items), kind=settings.target_symbols, nfc=settings.nfc
-    )
+    target = Vocab.of((text for _, text in pairs.items), kind=settings.target_symbols, **common)
     try:
         model = ModelConfig(len(source), len(target), **settings.model)
     except TypeError as error:
