@@ -58,7 +58,7 @@ def normalise(text: str, form: str = "NFC") -> str:
     """Return ``text`` in one of the :data:`NORMAL_FORMS`."""
     if form == "none" or text.isascii():
         return text
-    return unicodedata.normalize(cast(Literal["NFC", "NFD", "NFKC"], form), text)
+    return unicodedata.normalize(cast('Literal["NFC", "NFD", "NFKC"]', form), text)
 
 
 def normal_form_of(nfc: bool, normal_form: str | None) -> str:

@@ -9,7 +9,7 @@ from regard.errors import InputError, explain
 from regard.seq2seq.inspection.by_comparing import of_comparing, of_leaks
 from regard.seq2seq.inspection.by_line import of_faults, of_lines, of_unseen
 from regard.seq2seq.inspection.compare import source_count
-from regard.seq2seq.inspection.finding import FileSummary, Finding, Report
+from regard.seq2seq.inspection.finding import FileSummary, Finding, Place, Report
 from regard.seq2seq.inspection.survey import Layout, Survey, survey
 from regard.seq2seq.reading.fault import Fault, excerpt
 from regard.seq2seq.reading.records import read_records
@@ -85,12 +85,22 @@ def _summary(data: Survey) -> FileSummary:
 
 
 def _quoted(found: Iterable[Finding], path: Path, layout: Layout) -> Iterator[Finding]:
-    """Say what stands in the lines."""
+    """Say what stands in the lines, and in those that they contradict."""
     kept = list(found)
-    texts = _texts(path, {p.line for finding in kept for p in finding.places}, layout)
+    places = [place for finding in kept for place in finding.places]
+    wanted = {place.line for place in places}
+    wanted |= {p.other for p in places if p.other is not None and p.other_file is None}
+    texts = _texts(path, wanted, layout)
+
+    def quoted(place: Place) -> Place:
+        text = texts.get(place.line, "")
+        if place.other is not None and place.other_file is None:
+            before = texts.get(place.other, "")
+            text += f", and {before}" if before != text else ""
+        return replace(place, text=text)
+
     for finding in kept:
-        places = (replace(place, text=texts.get(place.line, "")) for place in finding.places)
-        yield replace(finding, places=tuple(places))
+        yield replace(finding, places=tuple(map(quoted, finding.places)))
 
 
 def _texts(path: Path, lines: set[int], layout: Layout) -> dict[int, str]:

@@ -7,7 +7,7 @@ forty million files of a million lines.
 
 from array import array
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unicodedata import is_normalized
 
@@ -72,7 +72,8 @@ class Side:
     """
 
     def __init__(self, vocab: Vocab, limit: int, known: set[str] | None = None) -> None:
-        self.vocab = vocab
+        self._form = vocab.normal_form
+        self._vocab = replace(vocab, normal_form="none")  # texts come normalised
         self.symbols: set[str] = set()
         self.once: dict[str, int] = {}  # symbols of one line so far, and the line
         self.composed = False  # letters that form D takes apart
@@ -85,7 +86,7 @@ class Side:
 
     def take(self, text: str, line: int) -> tuple[str, int]:
         """Look at one text, and return it normalised, with its number of symbols."""
-        plain = text.partition("\t")[0] if self.vocab.features else text
+        plain = text.partition("\t")[0] if self._vocab.features else text
         self._look_at_spaces(plain, line)
         found = scripts(plain)
         if found:
@@ -93,11 +94,12 @@ class Side:
             self._look_at_scripts(plain, found, line)
         if not plain.isascii():
             self._look_at_forms(plain, line)
+        text = normalise(text, self._form)
         if not plain.isascii() or not plain.isprintable():
             self._look_at_characters(plain, found, line)
-        symbols = self.vocab.split(text)
+        symbols = self._vocab.split(text)
         self._look_at_symbols(set(symbols), line)
-        return normalise(text, self.vocab.normal_form), len(symbols)
+        return text, len(symbols)
 
     def tally(self, code: str) -> Tally:
         """Return the tally of one kind of finding."""
@@ -111,7 +113,9 @@ class Side:
 
     def _look_at_scripts(self, text: str, found: set[str], line: int) -> None:
         for script in found:
-            self.scripts.setdefault(script, Tally(self.limit)).add(line, text)
+            if script not in self.scripts:
+                self.scripts[script] = Tally(self.limit)
+            self.scripts[script].add(line, text)
         if len(found) > 1:
             mixed = [word for word in text.split() if len(scripts(word)) > 1]
             if mixed:

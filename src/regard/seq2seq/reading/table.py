@@ -126,6 +126,10 @@ class _Choice:
         found = places(columns, header, len(fields))
         (self._source,) = found["source"]
         self._targets, self._features = found["target"], found["features"]
+        self._plain = (self._width, found) == (
+            2,
+            {"source": [0], "target": [1], "features": []},
+        )
 
     def in_doubt(self, fields: list[str]) -> bool:
         """Return whether a first row could be a header."""
@@ -136,6 +140,13 @@ class _Choice:
         """Return the pair of a row."""
         if len(fields) != self._width:
             return self._of_another_width(number, fields)
+        if self._plain and self._separator == "\t":  # most files; the same as below, faster
+            source, target = fields
+            if source and target and not (source.isspace() or target.isspace()):
+                return Record(number, source, (target,))
+        return self._parts(number, fields)
+
+    def _parts(self, number: int, fields: list[str]) -> Record | Fault:
         source = fields[self._source]
         if not source.strip():
             return empty(number, "source", self._shown(fields))
