@@ -172,7 +172,7 @@ def _not_utf8(number: int, line: bytes, place: int) -> Fault:
 
 def _control(number: int, text: str) -> Fault:
     code, said, remedy = (
-        ("\0", "a NUL byte", "check that this is a text file")
+        ("\0", "a NUL byte", "save it as text in UTF-8; UTF-16 has such bytes")
         if "\0" in text
         else ("\r", "a carriage return", "end lines with a line feed, or both")
     )
