@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
+_HOW = ("device", "tensorboard", "save_every", "ensemble", "jobs")  # decide no weight
+
+_TIMES = ("time_budget", "save_every")
 _EXAMPLE = """
 regard train g2p --preset quick --out g2p-model      # the lexicon that ships with regard
 regard predict g2p-model ATTENTION
@@ -64,6 +67,7 @@ def train(
     import torch
 
     from regard.cli.train_settings import task_of, warn_of_overlap
+    from regard.seq2seq.train import SAVE_EVERY
     from regard.seq2seq.world import joined
 
     if resume and force:
@@ -79,7 +83,7 @@ def train(
     command = _command(data, out, threads, given)
     world = joined(device=given["device"])
     given["accumulate"] = given["accumulate"] or world.size
-    how = {name: given.pop(name) for name in ("device", "tensorboard", "ensemble", "jobs")}
+    how = {name: given.pop(name) for name in _HOW}
     task = task_of(data, **given)
     if world.is_first:
         warn_of_overlap(task.train, {"--dev": task.dev, "--test": task.test})
@@ -97,6 +101,7 @@ def train(
         "device": how["device"],
         "world": world,
         "clock": clock,
+        "save_every": how["save_every"] or SAVE_EVERY,
     }
     go_on = f"go on with  {command} --resume"
     with before_stopping(lambda: go_on if _has_run(out) else None):
@@ -214,5 +219,5 @@ def _command(data: str, out: str, threads: int, given: dict[str, Any]) -> str:
         elif isinstance(value, tuple):
             words += [word for one in value for word in (flag, str(one))]
         elif value is not None and value is not False:
-            words += [flag, f"{value:g}s" if name == "time_budget" else str(value)]
+            words += [flag, f"{value:g}s" if name in _TIMES else str(value)]
     return shlex.join(words)

@@ -222,6 +222,9 @@ machine_options = _grouped(
 
 output_options = _grouped(
     click.option("--tensorboard", type=Where(no_dash=True), help="Directory for TensorBoard."),
+    click.option(
+        "--save-every", type=Duration(), help="What a kill loses at most; default 45s."
+    ),
     click.option("--resume", is_flag=True, help="Go on with the run in --out."),
     click.option("--force", is_flag=True, help="Write over the run in --out."),
     click.option(

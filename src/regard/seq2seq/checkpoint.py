@@ -43,6 +43,7 @@ __all__ = [
     "load_training",
     "save_description",
     "save_training",
+    "save_training_info",
     "save_weights",
 ]
 
@@ -141,7 +142,13 @@ def save_weights(directory: Path, description: Description, weights: dict[str, T
 def save_training(directory: Path, state: TrainingState) -> None:
     """Write ``training.safetensors``, and ``training.json`` for people."""
     save_tensors(directory / "training.safetensors", state.tensors, state.info)
-    write_json(directory / "training.json", state.info)
+    save_training_info(directory, state)
+
+
+def save_training_info(directory: Path, state: TrainingState) -> None:
+    """Write ``training.json`` alone."""
+    # Sorted, so that a state that was read makes the same file.
+    write_json(directory / "training.json", json.loads(json.dumps(state.info, sort_keys=True)))
 
 
 def load_description(directory: str | Path) -> Description:

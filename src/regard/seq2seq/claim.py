@@ -6,9 +6,10 @@ from pathlib import Path
 from regard.errors import InputError, explain
 from regard.seq2seq.files import is_leftover, unwritable, write_atomically
 
-__all__ = ["claim_directory"]
+__all__ = ["PROBE", "claim_directory"]
 
-_PROBE = ".room"
+PROBE = ".room"
+"""A file that is written and removed again, to see whether there is room."""
 
 
 def claim_directory(
@@ -59,15 +60,13 @@ def claim_directory(
         ) from error
     except OSError as error:
         raise InputError(unwritable(path, error)) from error
-    leftovers = {
-        name for name in inside if name == _PROBE or is_leftover(name, {*names, _PROBE})
-    }
+    leftovers = {name for name in inside if name == PROBE or is_leftover(name, {*names, PROBE})}
     if inside - leftovers and not resume:
         _refuse(path, force=force, ours=is_ours(path))
     # A real file of some size: permissions and a full disk both show.
     try:
-        write_atomically(path / _PROBE, bytes(1 << 16))
-        (path / _PROBE).unlink()
+        write_atomically(path / PROBE, bytes(1 << 16))
+        (path / PROBE).unlink()
         old = set(names) if force and not resume else set()
         for name in leftovers | old:
             (path / name).unlink(missing_ok=True)

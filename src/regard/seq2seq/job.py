@@ -186,17 +186,20 @@ def train_pairs(
     clock = clock or Clock(settings.train.clock)
     description = describe(pairs, settings, made_by=made_by)
     where = None if directory is None else Path(directory)
+    keeper = None if where is None else Keeper(where, description)
+    if keeper is not None and resume and not world.from_first(keeper.was_begun):
+        resume, force = False, True
     if where is not None and resume:
         saved, wanted = where, description
         description = world.from_first(
             lambda: _same_run(load_description(saved), wanted, saved)
         )
+        keeper = Keeper(where, description)
     check_memory(description.model)
     evaluate = HeldOut(description, _first(held_out, _LOOKED_AT), settings.metric)
     model = new_model(description.model, seed=settings.train.seed)
     with ExitStack() as closing:
         shown = [] if on_progress is None else [on_progress]
-        keeper = None if where is None else Keeper(where, description)
         trainer = Trainer(
             model.to(device),
             _batches(pairs, description, settings),

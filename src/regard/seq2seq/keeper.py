@@ -10,10 +10,12 @@ from regard.seq2seq.checkpoint import (
     load_training,
     save_description,
     save_training,
+    save_training_info,
     save_weights,
 )
-from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.claim import PROBE, claim_directory
 from regard.seq2seq.events import TrainingState
+from regard.seq2seq.files import is_leftover
 from regard.seq2seq.train import Trainer
 
 __all__ = ["Keeper"]
@@ -35,11 +37,25 @@ class Keeper:
         self._created = False
         self._is_new = False  # nothing of value is in it yet
         self._written: list[int] | None = None  # the looks whose weights are on the disk
+        self._loaded: TrainingState | None = None
 
     @property
     def log(self) -> Path:
         """Where the course of the run is written."""
         return self._directory / "log.csv"
+
+    def was_begun(self) -> bool:
+        """Return whether there is a run to go on with.
+
+        Not if one was killed before it had said what it is: it then begins anew. A directory
+        with anything else in it, or none at all, counts as one, and is refused when it is read.
+        """
+        try:
+            inside = {entry.name for entry in self._directory.iterdir()}
+        except OSError:
+            return True
+        ours = {name for name in inside if is_leftover(name, {*FILES, PROBE}) or name == PROBE}
+        return bool(inside - ours - {"vocab.json"})
 
     def state(self) -> TrainingState | None:
         """Read what the run needs to go on; None if it was stopped before its first save.
@@ -51,7 +67,8 @@ class Keeper:
         """
         if not (self._directory / "training.safetensors").exists():
             return None
-        return load_training(self._directory)
+        self._loaded = load_training(self._directory)
+        return self._loaded
 
     def claim(self, trainer: Trainer, *, force: bool, resume: bool) -> None:
         """Make sure that the directory can be written to, and begin the run in it or go on.
@@ -67,8 +84,9 @@ class Keeper:
         self._is_new = not resume
         if not resume:
             save_description(self._directory, self._description)
-        elif trainer.step:
-            # The run may have been killed after its state was saved and before its weights.
+        elif self._loaded is not None:
+            # The run may have been killed after its state was saved and before the rest.
+            save_training_info(self._directory, self._loaded)
             self._save_weights(trainer)
 
     def save(self, trainer: Trainer) -> None:

@@ -168,11 +168,11 @@ class Trainer:
                 with self._clock.during("steps"):
                     loss, rate, asked = self._take_step(bool(interruption.asked))
                 seconds += time.process_time() - began
-                if self._world.size == 1:
-                    asked = bool(interruption.asked)  # in this very step
                 planned = self._plan_anew()
                 look = self._look() if self.plan.is_look(self.step) else None
                 self._report(loss, rate, look)
+                if self._world.size == 1:  # else all processes stop after one step
+                    asked = bool(interruption.asked)
                 late = time.monotonic() - saved_at > self._save_every
                 if look or planned or late or asked:
                     self._save_now()
