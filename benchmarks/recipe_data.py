@@ -34,7 +34,7 @@ Pair = tuple[str, str]
 
 
 def tokens(text: str) -> str:
-    plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
+    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").lower()
     return " ".join(TOKEN.findall(plain))
 
 
@@ -91,7 +91,7 @@ def translate(archive: Path) -> None:
     for family in grouped:
         for part, held in parts.items():
             if part == "train" or len({french for french, _ in held}) < HELD_OUT:
-                held += family
+                held.extend(family)
                 break
     for part, held in parts.items():
         text = "".join(f"{french}\t{english}\n" for french, english in sorted(held))
