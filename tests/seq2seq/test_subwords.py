@@ -94,3 +94,9 @@ def test_without_sentencepiece_the_extra_is_named(vocab, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(InputError, match=r"regard\[subwords\]"):
         Subwords(vocab.subwords).split("the")
+
+
+def test_a_model_of_other_symbols_is_refused(vocab):
+    other = Vocab(vocab.symbols[1:], "subwords", subwords=vocab.subwords)
+    with pytest.raises(InputError, match="another vocabulary"):
+        other.encode("the")

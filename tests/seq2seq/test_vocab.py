@@ -1,7 +1,7 @@
 import pytest
 
 from regard.errors import InputError
-from regard.seq2seq.vocab import BOS, EOS, FIRST, PAD, UNK, Vocab
+from regard.seq2seq.vocab import BOS, EOS, FIRST, KINDS, PAD, UNK, Vocab
 
 
 def test_ids_do_not_depend_on_the_order_of_the_texts():
@@ -81,7 +81,7 @@ def test_text_is_brought_to_the_normal_form_that_was_asked_for(form, symbols):
 def test_an_unknown_normal_form_or_kind_is_refused():
     with pytest.raises(InputError, match="NFC or NFD or NFKC or none"):
         Vocab.of(["a"], kind="chars", normal_form="nfc")
-    with pytest.raises(InputError, match="chars or spaces or subwords"):
+    with pytest.raises(InputError, match="chars or graphemes or spaces or subwords"):
         Vocab.of(["a"], kind="words")
 
 
@@ -123,7 +123,7 @@ def test_an_id_outside_the_vocabulary_is_refused(index):
         vocab.name(index)
 
 
-@pytest.mark.parametrize("kind", ["chars", "spaces", "subwords"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_feature_is_one_symbol_in_front_and_never_a_letter_of_the_same_spelling(kind):
     texts = ["N x\tN;PL", "PL\tV"]
     vocab = Vocab.of(texts, kind=kind, features=True, size=11)
@@ -160,3 +160,11 @@ def test_long_features_without_an_end_take_no_long_time():
 
 def test_without_features_a_tab_is_a_character():
     assert Vocab((), kind="chars").split("a\tb") == ["a", "\t", "b"]
+
+
+def test_a_letter_with_its_marks_is_one_grapheme_and_reaches_the_second_version():
+    vocab = Vocab.of(["\u0254\u0303n"], kind="graphemes")
+    assert vocab.symbols == ("n", "\u0254\u0303")
+    assert vocab.to_json()["version"] == 2
+    assert Vocab.from_json(vocab.to_json()) == vocab
+    assert vocab.decode(vocab.encode("n\u0254\u0303")) == "n\u0254\u0303"

@@ -12,7 +12,7 @@ from regard.cli.streams import say
 
 __all__ = ["data"]
 
-_KINDS = click.Choice(["chars", "spaces"])
+_KINDS = click.Choice(["chars", "graphemes", "spaces"])
 _FORMS = click.Choice(["NFC", "NFD", "NFKC", "none"])
 
 _EXAMPLE = """

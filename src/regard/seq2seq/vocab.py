@@ -6,8 +6,9 @@ a symbol gets an ordinary id for it.
 
 Text is brought to a Unicode normalisation form first, by default C: "e" with a combining
 accent and the composed letter are then one symbol. ``chars`` makes a symbol of every code
-point, the space included; ``spaces`` splits at white space; ``subwords`` learns its pieces
-(:mod:`regard.seq2seq.subwords`).
+point, the space included; ``graphemes`` leaves marks with their letter
+(:mod:`regard.seq2seq.graphemes`); ``spaces`` splits at white space; ``subwords`` learns its
+pieces (:mod:`regard.seq2seq.subwords`).
 
 A source may have features: ``lemma<TAB>N;PL;GEN``. They are separated by ``;``, ``,``, ``|``
 or white space outside parentheses, and each is one symbol, before those of the text, so that
@@ -24,6 +25,7 @@ from functools import cached_property
 from typing import Any, Literal, cast
 
 from regard.errors import InputError, explain
+from regard.seq2seq.graphemes import graphemes
 from regard.seq2seq.subwords import SIZE, Subwords
 
 __all__ = [
@@ -43,7 +45,7 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 FIRST = 4
 """The id of a vocabulary's first own symbol."""
 
-KINDS = ("chars", "spaces", "subwords")
+KINDS = ("chars", "graphemes", "spaces", "subwords")
 """Ways to cut a text into symbols."""
 
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "none")
@@ -87,7 +89,7 @@ class Vocab:
     ----------
     symbols : tuple of str
         Without repetition; symbol ``i`` has the id ``FIRST + i``.
-    kind : {"chars", "spaces", "subwords"}
+    kind : {"chars", "graphemes", "spaces", "subwords"}
         How a text is cut into symbols.
     normal_form : {"NFC", "NFD", "NFKC", "none"}
         Unicode form that text is brought to before it is cut.
@@ -155,7 +157,7 @@ class Vocab:
         Parameters
         ----------
         texts : iterable of str
-        kind : {"chars", "spaces", "subwords"}
+        kind : {"chars", "graphemes", "spaces", "subwords"}
         nfc : bool
             True is the normal form ``NFC``, False ``none``.
         normal_form : {"NFC", "NFD", "NFKC", "none"}, optional
@@ -218,8 +220,8 @@ class Vocab:
     def join(self, symbols: Iterable[str]) -> str:
         """Put symbols together again: the reverse of :meth:`split`.
 
-        Of ``chars`` and ``subwords`` the text comes back as it was, in its normal form; of
-        ``spaces``, and of features, with one space or ``;`` in between.
+        The text comes back as it was, in its normal form; only of ``spaces``, and of
+        features, with one space or ``;`` in between.
         """
         if self.features:
             symbols = list(symbols)
@@ -279,7 +281,7 @@ class Vocab:
         files as ever, which older versions read.
         """
         symbols = list(self.symbols)
-        oldest = self.kind != "subwords" and self.normal_form in ("NFC", "none")
+        oldest = self.kind in ("chars", "spaces") and self.normal_form in ("NFC", "none")
         if oldest and not self.features:
             return {"kind": self.kind, "nfc": self.nfc, "symbols": symbols}
         return {
@@ -330,16 +332,26 @@ class Vocab:
     def _cut(self, text: str) -> list[str]:
         if self.kind == "chars":
             return list(text)
+        if self.kind == "graphemes":
+            return graphemes(text)
         return text.split() if self.kind == "spaces" else self._pieces.split(text)
 
     def _put(self, symbols: Iterable[str]) -> str:
         if self.kind == "subwords":
             return Subwords.join(symbols)
-        return ("" if self.kind == "chars" else " ").join(symbols)
+        return (" " if self.kind == "spaces" else "").join(symbols)
 
     @cached_property
     def _pieces(self) -> Subwords:
-        return Subwords(self.subwords)
+        pieces = Subwords(self.subwords)
+        for piece in pieces.symbols():
+            if self.symbols and piece not in self._ids:
+                raise _refused(
+                    "`subwords` is the model of another vocabulary",
+                    "pieces that are all among the symbols",
+                    repr(piece),
+                )
+        return pieces
 
 
 _VERSIONS: dict[object, dict[str, type]] = {

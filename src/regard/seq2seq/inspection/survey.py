@@ -38,7 +38,7 @@ class Layout:
     ----------
     columns, file_format
         As :func:`~regard.seq2seq.pairs.read_pairs` takes them.
-    source_symbols, target_symbols : {"chars", "spaces"}
+    source_symbols, target_symbols : {"chars", "graphemes", "spaces"}
     normal_form : {"NFC", "NFD", "NFKC", "none"}
     limit : int
         Lines to remember of each kind of finding.
