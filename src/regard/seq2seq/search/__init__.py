@@ -15,6 +15,7 @@ from regard.seq2seq.search.ranking import Ranking
 from regard.seq2seq.search.sample import sample
 from regard.seq2seq.search.settings import SearchSettings, search
 from regard.seq2seq.search.stepper import Stepper
+from regard.seq2seq.search.wanted import Wanted, wanted
 
 __all__ = [
     "Constraint",
@@ -23,8 +24,10 @@ __all__ = [
     "SearchSettings",
     "Stepper",
     "Trie",
+    "Wanted",
     "beam_search",
     "greedy",
     "sample",
     "search",
+    "wanted",
 ]

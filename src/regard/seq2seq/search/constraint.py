@@ -159,6 +159,11 @@ class Constraint:
                 )
             )
 
+    @property
+    def free(self) -> bool:
+        """Whether everything may be answered."""
+        return self.allowed is None and self.trie is None and not self.shortest
+
     def start(self, rows: int, device: torch.device) -> Tensor | None:
         """Return the prefixes of some sequences that have not begun; None without a trie."""
         if self.trie is None:

@@ -74,9 +74,7 @@ class Trace:
             rows, columns = np.nonzero(part.scores > -np.inf)
             lengths, places = part.places[rows, columns].T
             ids, log_probs, weights = self._paths(lengths, places)
-            for i, (row, column) in enumerate(
-                zip(rows.tolist(), columns.tolist(), strict=True)
-            ):
+            for i, row in enumerate(rows):
                 example = int(order[row])
                 if len(answers[example]) == most:
                     continue
