@@ -22,7 +22,7 @@ def test_good_data_answer_0(write, capsys):
     assert run(["data", "check", write(GOOD)]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == "nothing found"
-    assert "23 pairs of 23 sources" in out
+    assert "pairs 23, sources 23, refused lines 0" in out
     assert err == ""
 
 

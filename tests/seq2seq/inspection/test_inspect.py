@@ -125,7 +125,7 @@ def test_symbols_that_training_lacks_are_counted_the_most_frequent_first(write):
     test = write("11111axy\t11110AB\n11111bx\t11111AB\n", "test.tsv")
     (unseen,) = (f for f in inspect(train, test=test).findings if f.code == "unseen-symbol")
     assert (unseen.count, unseen.file) == (2, str(test))
-    assert unseen.places == (Place(1, "'x', in lines: 2"), Place(1, "'y', in lines: 1"))
+    assert unseen.places == (Place(1, "'x' in 2 lines"), Place(1, "'y' in 1 line"))
 
 
 def test_symbols_are_those_that_training_would_use(write):
@@ -135,7 +135,7 @@ def test_symbols_are_those_that_training_would_use(write):
     (unseen,) = (
         f for f in inspect(train, test=test, layout=layout).findings if "unseen" in f.code
     )
-    assert [p.text for p in unseen.places] == ["'B', in lines: 1"]
+    assert [p.text for p in unseen.places] == ["'B' in 1 line"]
 
 
 def test_two_spellings_of_a_letter_are_one_text_unless_no_form_is_asked_for(write):
@@ -167,7 +167,7 @@ def test_a_feature_is_no_text_and_an_unseen_one_is_reported(write):
     layout = Layout(columns=Columns(target=3, features=2))
     report = inspect(train, dev=dev, layout=layout)
     (unseen,) = report.findings
-    assert [p.text for p in unseen.places] == [r"'\tDU', in lines: 1"]
+    assert [p.text for p in unseen.places] == ["the feature 'DU' in 1 line"]
     assert report.files[0].longest_source == 6 + 2
 
 

@@ -52,7 +52,7 @@ def of_faults(data: Survey) -> Iterator[Finding]:
     """Yield what is wrong with lines that are no pair."""
     for code, tally in data.faults.items():
         fault = data.first_fault[code]
-        what = f"lines that cannot be read, the first: {fault.what}"
+        what = f"lines refused ({fault.what})"
         yield _finding(data, code, ("error", what, fault.remedy), tally)
 
 
@@ -80,7 +80,7 @@ def of_unseen(data: Survey, train: Survey) -> Iterator[Finding]:
         if side.unseen:
             found = sorted(side.unseen.items(), key=lambda item: (-item[1].count, item[0]))
             places = [
-                Place(tally.places[0].line, f"{_shown(symbol)}, in lines: {tally.count:,}")
+                Place(tally.places[0].line, f"{_shown(symbol)} in {_lines(tally.count)}")
                 for symbol, tally in found[: side.limit]
             ]
             what = f"{name} symbols that {train.path} does not have"
@@ -138,7 +138,13 @@ def _finding(data: Survey, code: str, said: tuple[str, str, str], tally: Tally) 
     return Finding(code, level, str(data.path), what, tally.count, places, remedy)
 
 
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
 def _shown(symbol: str) -> str:
+    if symbol.startswith("\t"):
+        return f"the feature {excerpt(symbol[1:])}"
     if len(symbol) == 1 and not symbol.isascii():
         return f"{symbol!r} {describe(symbol)}"
     return excerpt(symbol)

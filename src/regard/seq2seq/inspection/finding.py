@@ -64,7 +64,7 @@ class Finding:
     level : {"error", "warning", "note"}
     file : str
     what : str
-        For people, with the count.
+        What was counted, for people.
     count : int
         Lines, or symbols where the kind is about symbols.
     places : tuple of Place

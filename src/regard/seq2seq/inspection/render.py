@@ -19,20 +19,20 @@ def as_text(report: Report) -> str:
 
 
 def _summary(summary: FileSummary) -> str:
-    refused = f", {summary.refused:,} lines refused" if summary.refused else ""
     return (
-        f"{summary.role:<5}  {summary.file}: {summary.pairs:,} pairs of {summary.sources:,} "
-        f"sources{refused}\n"
-        f"       source: {summary.source_symbols:,} symbols, the longest text "
-        f"{summary.longest_source:,}; target: {summary.target_symbols:,} and "
-        f"{summary.longest_target:,}"
+        f"{summary.role:<5}  {summary.file}\n"
+        f"       pairs {summary.pairs:,}, sources {summary.sources:,}, refused lines "
+        f"{summary.refused:,}\n"
+        f"       symbols: source {summary.source_symbols:,}, target "
+        f"{summary.target_symbols:,}; longest text: source {summary.longest_source:,}, "
+        f"target {summary.longest_target:,}"
     )
 
 
 def _finding(finding: Finding) -> list[str]:
     lines = [
         f"{finding.level:<8} {finding.code}  {finding.file}",
-        f"  {finding.count:,} {finding.what}",
+        f"  {finding.what}: {finding.count:,}",
         *(f"    {_place(place)}" for place in finding.places),
     ]
     rest = finding.count - len(finding.places)

@@ -197,8 +197,8 @@ class Survey:
 
     def refuse(self, fault: Fault, limit: int) -> None:
         """Take in a line that is no record."""
-        self.first_fault.setdefault(fault.code, fault)
-        text = f"{fault.what}: {fault.got}"
+        first = self.first_fault.setdefault(fault.code, fault)
+        text = fault.got if fault.what == first.what else f"{fault.what}: {fault.got}"
         self.faults.setdefault(fault.code, Tally(limit)).add(fault.line, text)
 
 
