@@ -1,4 +1,5 @@
 import itertools
+import warnings
 
 import pytest
 import torch
@@ -100,6 +101,59 @@ def test_rows_that_keep_their_sources_leave_the_memory_as_it_is(model, batch):
         torch.testing.assert_close(
             model.step(previous, *fast)[0], model.step(previous, *slow)[0]
         )
+
+
+class _TwoSteps(torch.nn.Module):
+    """What a search does, with tensors at its doors only."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, previous, source, lengths):
+        memory, state = self.model.start(source, lengths)
+        _, state, _ = self.model.step(previous, memory, state)
+        scores, _, weights = self.model.step(previous, memory, state)
+        return scores if weights is None else (scores, weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_can_be_traced_and_then_take_sources_of_any_size(kind, batch):
+    model = _model(kind, "gru" if kind == "bahdanau-paper" else "lstm x 2")
+    if kind == "monotonic":  # as it is in use: one key a step
+        model.decoder.hard = None
+        torch.nn.init.zeros_(model.decoder.r)
+    steps = _TwoSteps(model)
+    given = (batch.inputs[:, 1], batch.source, batch.source_lengths)
+    torch.manual_seed(5)
+    others = torch.randint(4, 19, (7,)), torch.randint(4, 17, (7, 11)), torch.arange(5, 12)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tracing itself, and of checks of shapes
+        traced = torch.jit.trace(steps, given, check_trace=False)
+        torch.testing.assert_close(traced(*others), steps(*others))
+
+
+@pytest.mark.parametrize("kind", ["bahdanau", "coverage", "location", "general, fed"])
+def test_a_step_compiles_whole(kind, batch):
+    model = _model(kind, "lstm")
+    with torch.no_grad():
+        memory, state = model.start(batch.source, batch.source_lengths)
+        step = torch.compile(model.step, fullgraph=True, backend="eager")
+        found = step(batch.inputs[:, 0], memory, state)[0]
+        torch.testing.assert_close(found, model.step(batch.inputs[:, 0], memory, state)[0])
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.5])
+def test_half_precision_scores_as_full_precision_does_and_learns(model, batch, sampling):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.manual_seed(7)
+        half = model(batch.source, batch.inputs, batch.source_lengths, sampling=sampling)
+        half.symbol_scores.float().logsumexp(-1).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name
+    if not sampling:
+        whole = model(batch.source, batch.inputs, batch.source_lengths).symbol_scores
+        torch.testing.assert_close(half.symbol_scores.float(), whole, rtol=0, atol=0.03)
 
 
 def test_a_padded_pair_is_scored_as_it_is_alone(model, batch):

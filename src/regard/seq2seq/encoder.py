@@ -10,6 +10,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.axes import checked
 from regard.errors import ShapeError, explain
 from regard.nn.recurrence import Layers
+from regard.nn.shapes import recorded
+from regard.seq2seq.unpacked import run_unpacked
 from regard.seq2seq.vocab import PAD, UNK
 
 __all__ = ["Encoded", "Encoder"]
@@ -60,7 +62,7 @@ class Encoder(nn.Module):
     Notes
     -----
     The paper's initial state reads the backward direction only; here both final states of the
-    highest layer are read, of an LSTM h and then c. An unknown symbol starts with a zero
+    highest layer are read, of an LSTM h alone. An unknown symbol starts with a zero
     embedding and, as training never shows one, keeps it: it says "something stood here".
 
     References
@@ -97,8 +99,7 @@ class Encoder(nn.Module):
         )
         self.cell_kind = cell
         self.add_module(cell, rnn)
-        d_ends = self.d_h * (2 if cell == "lstm" else 1)
-        self.bridge = None if d_state is None else nn.Linear(d_ends, d_state)
+        self.bridge = None if d_state is None else nn.Linear(self.d_h, d_state)
         self.dropout = nn.Dropout(dropout)
 
     @property
@@ -132,12 +133,15 @@ class Encoder(nn.Module):
         ShapeError
             The two disagree on the batch, or a length is outside 1 to T_enc.
         """
+        embedded = self.dropout(self.embedding(source))
         if source_lengths is None:
-            states, last = self.rnn(self.dropout(self.embedding(source)))
+            states, last = self.rnn(embedded)
+        elif recorded():
+            states, last = run_unpacked(self.rnn, embedded, source_lengths)
         else:
             _check_lengths(source_lengths, source.shape[1])
             packed = pack_padded_sequence(
-                self.dropout(self.embedding(source)),
+                embedded,
                 source_lengths.cpu(),
                 batch_first=True,
                 enforce_sorted=False,
@@ -152,13 +156,9 @@ class Encoder(nn.Module):
     def _initial(self, last: Tensor | tuple[Tensor, Tensor]) -> Tensor | None:
         if self.bridge is None:
             return None
-        directions = 2 if self.rnn.bidirectional else 1
-        ends = [
-            end
-            for each in (last if isinstance(last, tuple) else (last,))
-            for end in each[-directions:]  # the highest layer's, each direction
-        ]
-        return torch.tanh(self.bridge(torch.cat(ends, dim=-1)))
+        ends = last[0] if isinstance(last, tuple) else last  # of an LSTM h
+        places = (-2, -1) if self.rnn.bidirectional else (-1,)  # the highest layer's
+        return torch.tanh(self.bridge(torch.cat([ends[place] for place in places], dim=-1)))
 
 
 def _check_lengths(lengths: Tensor, t_enc: int) -> None:
