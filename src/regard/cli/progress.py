@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.seq2seq.train import Progress
 
-__all__ = ["TrainingProgress"]
+__all__ = ["MembersProgress", "TrainingProgress"]
 
 _LINES = 10  # of a run whose stderr is no terminal, besides one for each look
 
@@ -119,3 +119,22 @@ class TrainingProgress:
             return max(0.0, self._budget - event.seconds)
         pace = (time.monotonic() - self._began) / (event.step - self._first)
         return steps * pace
+
+
+class MembersProgress:
+    """Lines on stderr for the members of an ensemble, which report now and then."""
+
+    def __init__(self) -> None:
+        self._tenths: dict[int, int] = {}
+
+    def show(self, member: int, event: "Progress") -> None:
+        """Take one event of a member."""
+        tenth = int(_LINES * event.share_done)
+        if event.evaluation is None and tenth <= self._tenths.get(member, 0):
+            return
+        self._tenths[member] = tenth
+        line = f"member {member}  {100 * event.share_done:.0f} %  step {event.step}"
+        line += f"  loss {event.loss:.3f}"
+        if event.evaluation is not None:
+            line += f"  held-out error rate {100 * event.evaluation.error_rate:.2f} %"
+        print(line, file=sys.stderr, flush=True)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from regard.seq2seq.events import Progress, TrainResult
     from regard.seq2seq.transducer import Transducer
 
+    _Found = tuple[Transducer, list[TrainResult]]
+
 __all__ = ["train"]
 
 _HOW = ("device", "tensorboard", "save_every", "ensemble", "jobs")  # decide no weight
@@ -105,18 +107,24 @@ def train(
     }
     go_on = f"go on with  {command} --resume"
     with before_stopping(lambda: go_on if _has_run(out) else None):
-        found = _trained(task, go_on, options)
+        if (how["ensemble"] or 1) > 1:
+            _refuse_for_ensemble(world.size, how["tensorboard"])
+            together = {"members": how["ensemble"], "jobs": how["jobs"], "threads": threads}
+            found = _trained_together(task, go_on, options | together)
+        else:
+            found = _trained(task, go_on, options)
         if isinstance(found, int):
             return found
-        transducer, result = found
+        transducer, results = found
         if not world.is_first:
             return 0
         scores = {"dev": transducer.error_rates(task.dev)}
         if task.test is not None:
             scores["test"] = transducer.error_rates(task.test)
-    _tell(scores, result, form, out)
+    _tell(scores, results, form, out)
+    steps, seconds = sum(r.steps for r in results), sum(r.seconds for r in results)
     click.echo(
-        f"{result.steps} steps, {result.seconds:.0f} CPU seconds of training; model in {out}\n"
+        f"{steps} steps, {seconds:.0f} CPU seconds of training; model in {out}\n"
         f"made by   {command}\n"
         f"try it    regard predict {shlex.quote(out)} -i - < words.txt",
         err=True,
@@ -124,9 +132,7 @@ def train(
     return 0
 
 
-def _trained(
-    task: "Task", go_on: str, options: dict[str, Any]
-) -> "tuple[Transducer, TrainResult] | int":
+def _trained(task: "Task", go_on: str, options: dict[str, Any]) -> "_Found | int":
     """Train one model; return an exit code if the run was asked to stop."""
     from regard.cli.progress import TrainingProgress
     from regard.seq2seq.job import train_pairs
@@ -142,7 +148,7 @@ def _trained(
                 watch.take(event.loss)
                 bar.show(event)
 
-            found = train_pairs(
+            transducer, result = train_pairs(
                 task.train, task.dev, task.settings, on_progress=on_progress, **options
             )
     except InterruptedRun as stopped:
@@ -151,20 +157,53 @@ def _trained(
             click.echo(f"stopped after step {stopped.step}{of} and saved\n{go_on}", err=True)
         return 128 + stopped.signal
     watch.warn()
-    return found
+    return transducer, [result]
 
 
-def _tell(scores: dict[str, Any], result: "TrainResult", form: str, out: str) -> None:
+def _trained_together(task: "Task", go_on: str, options: dict[str, Any]) -> "_Found | int":
+    """Train an ensemble; return an exit code if the run was asked to stop."""
+    from regard.cli.progress import MembersProgress
+    from regard.seq2seq.ensemble_job import train_ensemble
+    from regard.seq2seq.train import InterruptedRun
+    from regard.seq2seq.transducer import Transducer
+
+    alone = ("tensorboard", "world")
+    options = {name: value for name, value in options.items() if name not in alone}
+    show = MembersProgress().show
+    try:
+        results = train_ensemble(
+            task.train, task.dev, task.settings, on_progress=show, **options
+        )
+    except InterruptedRun as stopped:
+        click.echo(f"stopped and saved\n{go_on}", err=True)
+        return 128 + stopped.signal
+    return Transducer.load(options["directory"]), results
+
+
+def _refuse_for_ensemble(processes: int, tensorboard: str | None) -> None:
+    if processes > 1 or tensorboard is not None:
+        with_it = "torchrun" if processes > 1 else "--tensorboard"
+        raise InputError(
+            explain(
+                f"--ensemble and {with_it} do not go together",
+                expected="one of the two",
+                got="both",
+                help="members have processes of their own, and a log.csv each",
+            )
+        )
+
+
+def _tell(scores: dict[str, Any], results: "list[TrainResult]", form: str, out: str) -> None:
     """Print the scores."""
     from regard.cli.scores import score_lines, score_mapping
 
     if form == "json":
-        report = {
-            "model": out,
-            "steps": result.steps,
-            "best_step": result.best_step,
-            "averaged": list(result.averaged),
-        }
+        report: dict[str, Any] = {"model": out}
+        members = [
+            {"steps": r.steps, "best_step": r.best_step, "averaged": list(r.averaged)}
+            for r in results
+        ]
+        report |= members[0] if len(members) == 1 else {"members": members}
         report |= {name: score_mapping(rates) for name, rates in scores.items()}
         say(json.dumps(report, ensure_ascii=False))
         return
@@ -198,7 +237,7 @@ class _Watch:
 
 
 def _has_run(out: str) -> bool:
-    return os.path.exists(os.path.join(out, "config.json"))
+    return any(os.path.exists(os.path.join(out, n)) for n in ("config.json", "ensemble.json"))
 
 
 def _source_of(pairs: Any) -> dict[str, Any] | None:
