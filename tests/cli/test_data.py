@@ -79,3 +79,8 @@ def test_what_cannot_be_done_answers_2_with_one_error(write, capsys, arguments, 
 def test_the_group_lists_its_verb(capsys):
     assert run(["data", "--help"]) == 0
     assert "check" in capsys.readouterr().out
+
+
+def test_a_name_of_a_file_cannot_command_the_terminal(write, capsys):
+    assert run(["data", "check", write("x\n" + GOOD, "a\x1b[2J.tsv")]) == 1
+    assert "\x1b" not in capsys.readouterr().out

@@ -27,7 +27,12 @@ def data() -> None:
     """Look at pairs before a model is trained on them."""
 
 
-@data.command("check", cls=ExampleCommand, example=_EXAMPLE)
+@data.command(
+    "check",
+    cls=ExampleCommand,
+    example=_EXAMPLE,
+    short_help="Report what is odd in files of pairs.",
+)
 @click.argument("train", metavar="FILE", type=Where(no_dash=True))
 @click.option("--dev", type=Where(no_dash=True), help="Held-out pairs: new to the model?")
 @click.option("--test", type=Where(no_dash=True), help="Pairs for the final score: new?")

@@ -20,7 +20,7 @@ def as_text(report: Report) -> str:
 
 def _summary(summary: FileSummary) -> str:
     return (
-        f"{summary.role:<5}  {summary.file}\n"
+        f"{summary.role:<5}  {_printable(summary.file)}\n"
         f"       pairs {summary.pairs:,}, sources {summary.sources:,}, refused lines "
         f"{summary.refused:,}\n"
         f"       symbols: source {summary.source_symbols:,}, target "
@@ -31,8 +31,8 @@ def _summary(summary: FileSummary) -> str:
 
 def _finding(finding: Finding) -> list[str]:
     lines = [
-        f"{finding.level:<8} {finding.code}  {finding.file}",
-        f"  {finding.what}: {finding.count:,}",
+        f"{finding.level:<8} {finding.code}  {_printable(finding.file)}",
+        f"  {_printable(finding.what)}: {finding.count:,}",
         *(f"    {_place(place)}" for place in finding.places),
     ]
     rest = finding.count - len(finding.places)
@@ -44,9 +44,14 @@ def _finding(finding: Finding) -> list[str]:
 def _place(place: Place) -> str:
     other = ""
     if place.other is not None:
-        where = f"{place.other_file}, " if place.other_file else ""
+        where = f"{_printable(place.other_file)}, " if place.other_file else ""
         other = f" ({where}line {place.other})"
     return f"line {place.line}{other}" + (f": {place.text}" if place.text else "")
+
+
+def _printable(name: str) -> str:
+    # A terminal obeys what some names of files have in them.
+    return name if name.isprintable() else repr(name)
 
 
 def _verdict(report: Report) -> str:
