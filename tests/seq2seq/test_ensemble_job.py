@@ -58,9 +58,7 @@ def test_members_are_models_of_their_own_seeds_and_a_killed_one_is_made_up_for(t
 def test_an_ensemble_of_another_number_is_not_resumed(tmp_path):
     (tmp_path / "ensemble.json").write_text(json.dumps({"format": 1, "members": ["0", "1"]}))
     with pytest.raises(InputError, match="another number of members(.|\n)*2(.|\n)*3"):
-        train_ensemble(
-            PAIRS, HELD_OUT, _settings(), directory=tmp_path, members=3, resume=True
-        )
+        train_ensemble(PAIRS, HELD_OUT, _settings(), directory=tmp_path, members=3, resume=True)
 
 
 def test_a_directory_with_something_else_in_it_is_refused(tmp_path):
