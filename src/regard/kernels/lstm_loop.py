@@ -10,11 +10,15 @@ For t = 1 .. T_dec, with keys projected and input gates computed beforehand:
 The loop for a GRU is :mod:`regard.kernels.gru_loop`.
 """
 
+import torch
 from torch import Tensor
 
+from regard.kernels import lstm_native, torch_op
+from regard.kernels.choose import additive_path
 from regard.kernels.gru_recorded import LoopOutputs
 from regard.kernels.lstm_recorded import LstmInputs, recorded_loop
 from regard.kernels.prepared import PreparedKeys
+from regard.kernels.transforms import by_hand
 
 __all__ = ["LoopOutputs", "LstmInputs", "bahdanau_lstm_loop"]
 
@@ -37,5 +41,18 @@ def bahdanau_lstm_loop(
     -------
     outputs : LoopOutputs
         All three carry gradients. The states are h alone.
+
+    Notes
+    -----
+    float32 on the CPU runs in the native library where :mod:`regard.kernels.choose` says so, as
+    one node (:mod:`regard.kernels.lstm_native`). Everything else takes the recorded loop, and
+    so does a second derivative.
     """
+    if by_hand(inputs.value.dtype):
+        if keys is None or keys.key.dtype != inputs.key.dtype:  # autocast's are in half
+            keys = PreparedKeys(inputs.key, key_mask)
+        work = inputs.gates.shape[1] * inputs.key.numel()
+        native = additive_path(work, suits_native=torch_op.takes(*inputs)) == "native"
+        if native and not torch.is_autocast_enabled("cpu"):
+            return lstm_native.native_loop(inputs, key_mask, keys)
     return recorded_loop(inputs, key_mask, keys)
