@@ -50,6 +50,7 @@ LINES = {
     "carriage return": (b"a\rb\tAB", "carriage-return"),
     "a huge line": (b"ab\t" + b"A" * LONGEST_LINE, "too-long"),
     "a line of several buffers": (b"ab\t" + b"A" * (3 * LONGEST_LINE + 7), "too-long"),
+    "no writing": (("a" + "\u0301" * 1001 + "\tAB").encode(), "marks"),
     "space in front": (b" 0ab\t0AB", "edge-space"),
     "space behind": (b"0ab\t0AB ", "edge-space"),
     "two spaces": (b"0a  b\t0AB", "double-space"),

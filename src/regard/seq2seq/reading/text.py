@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
+from unicodedata import combining
 
 from regard.errors import InputError
 from regard.seq2seq.files import unreadable
@@ -13,11 +14,12 @@ from regard.seq2seq.reading.fault import Fault, excerpt
 if TYPE_CHECKING:
     import hashlib
 
-__all__ = ["LONGEST_LINE", "open_bytes", "text_lines"]
+__all__ = ["LONGEST_LINE", "open_bytes", "text_lines", "too_many_marks"]
 
 LONGEST_LINE = 100_000
 """Bytes a line may have. Longer ones are a file of another kind, or a lost line end."""
 
+_MARKS = 1000
 _SKIPPED = 10**8  # bytes in search of a line end; a device may never have one
 
 _MAGIC = {
@@ -106,8 +108,25 @@ def text_lines(
         text = text.removesuffix("\n").removesuffix("\r")
         if "\0" in text or "\r" in text:
             yield _control(number, text)
+        elif too_many_marks(text):
+            yield _marked(number)
         else:
             yield number, text
+
+
+def too_many_marks(text: str) -> bool:
+    """Return whether a letter has more than 1,000 marks on it.
+
+    No writing has; to bring such a text to a normal form takes time with the square of them.
+    """
+    if len(text) <= _MARKS or text.isascii():
+        return False
+    run = 0
+    for character in text:
+        run = run + 1 if combining(character) else 0
+        if run > _MARKS:
+            return True
+    return False
 
 
 def _skip(stream: IO[bytes], digest: "hashlib._Hash | None") -> bool:
@@ -167,6 +186,17 @@ def _not_utf8(number: int, line: bytes, place: int) -> Fault:
         "UTF-8",
         f"byte 0x{line[place]:02x} at byte {place} of the line",
         "save the file as UTF-8",
+    )
+
+
+def _marked(number: int) -> Fault:
+    return Fault(
+        number,
+        "marks",
+        "a letter has too many marks on it",
+        f"at most {_MARKS:,} combining characters in a row",
+        "more than that",
+        "check that this is text; take the line out",
     )
 
 
