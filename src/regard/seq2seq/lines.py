@@ -29,7 +29,8 @@ def read_lines(stream: IO[bytes], name: str) -> Iterator[list[str]]:
     Raises
     ------
     InputError
-        A line is no UTF-8, has a NUL byte, is too long or no writing; the lines before it were yielded.
+        A line is no UTF-8, has a NUL byte, is too long or no writing; the lines before it were
+        yielded.
     """
     read = getattr(stream, "read1", stream.read)
     rest = b""
