@@ -57,6 +57,11 @@ def test_columns_can_be_chosen(write, capsys):
     assert run(["data", "check", path, *counted]) == 0
 
 
+def test_of_subwords_the_characters_are_looked_at(write, capsys):
+    assert run(["data", "check", write(GOOD), "--symbols", "subwords"]) == 0
+    assert "symbols: source 4, target 4" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -12,7 +12,7 @@ from regard.cli.streams import say
 
 __all__ = ["data"]
 
-_KINDS = click.Choice(["chars", "graphemes", "spaces"])
+_KINDS = click.Choice(["chars", "graphemes", "spaces", "subwords"])
 _FORMS = click.Choice(["NFC", "NFD", "NFKC", "none"])
 
 _EXAMPLE = """
@@ -70,8 +70,9 @@ def check(
     Lines that cannot be read, with the reason; repeated pairs; sources with several targets;
     what FILE, --dev and --test have in common; lengths that stand out; symbols that FILE does
     not have; mixed Unicode forms, invisible characters, mixed scripts, stray spaces. Each with
-    its count, the first line numbers, and what to do. Nothing is changed. Exit code 0: at most
-    notes; 1: errors or warnings; 2: a file cannot be read at all.
+    its count, the first line numbers, and what to do. Of subwords the characters are looked
+    at. Nothing is changed. Exit code 0: at most notes; 1: errors or warnings; 2: a file cannot
+    be read at all.
     """
     from regard.seq2seq.inspection.inspect import inspect
     from regard.seq2seq.inspection.render import as_text

@@ -38,7 +38,8 @@ class Layout:
     ----------
     columns, file_format
         As :func:`~regard.seq2seq.pairs.read_pairs` takes them.
-    source_symbols, target_symbols : {"chars", "graphemes", "spaces"}
+    source_symbols, target_symbols : {"chars", "graphemes", "spaces", "subwords"}
+        Of subwords, which training has yet to learn, the characters are looked at.
     normal_form : {"NFC", "NFD", "NFKC", "none"}
     limit : int
         Lines to remember of each kind of finding.
@@ -54,6 +55,7 @@ class Layout:
     def vocab(self, side: str) -> Vocab:
         """Return an empty vocabulary that cuts a side's texts: ``source`` or ``target``."""
         kind = self.source_symbols if side == "source" else self.target_symbols
+        kind = "chars" if kind == "subwords" else kind
         features = side == "source" and self.columns.features is not None
         return Vocab((), kind, self.normal_form, features)
 
