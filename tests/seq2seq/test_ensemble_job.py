@@ -52,12 +52,12 @@ def test_members_are_models_of_their_own_seeds_and_a_killed_one_is_made_up_for(t
         (where / "1" / name).unlink()
     train_ensemble(PAIRS, HELD_OUT, _settings(), directory=where, members=2, resume=True)
     assert before == [(where / "1" / name).read_bytes() for name in FILES if name != "log.csv"]
-    assert 0 <= Transducer.load(where).error_rates(HELD_OUT).symbol_error_rate
+    assert Transducer.load(where).error_rates(HELD_OUT).examples == 2
 
 
 def test_an_ensemble_of_another_number_is_not_resumed(tmp_path):
     (tmp_path / "ensemble.json").write_text(json.dumps({"format": 1, "members": ["0", "1"]}))
-    with pytest.raises(InputError, match="another number of members(.|\n)*2(.|\n)*3"):
+    with pytest.raises(InputError, match=r"another number of members(.|\n)*2(.|\n)*3"):
         train_ensemble(PAIRS, HELD_OUT, _settings(), directory=tmp_path, members=3, resume=True)
 
 

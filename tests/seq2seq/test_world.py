@@ -149,7 +149,7 @@ def test_two_processes_stop_together_and_go_on_to_the_model_of_one(tmp_path):
 
 
 def test_more_processes_than_batches_in_a_step_are_refused():
-    with pytest.raises(InputError, match="accumulate = 3 or more(.|\n)*accumulate = 2"):
+    with pytest.raises(InputError, match=r"accumulate = 3 or more(.|\n)*accumulate = 2"):
         Trainer(new_model(SIZES, seed=5), _batches(), CONFIG, world=World(0, 3))
 
 

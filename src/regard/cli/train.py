@@ -82,9 +82,11 @@ def train(
             )
         )
     torch.set_num_threads(threads)
-    command = _command(data, out, threads, given)
     world = joined(device=given["device"])
-    given["accumulate"] = given["accumulate"] or world.size
+    if world.size > 1:
+        # Said in so many words, the command means the same to one process.
+        given["accumulate"] = given["accumulate"] or world.size
+    command = _command(data, out, threads, given)
     how = {name: given.pop(name) for name in _HOW}
     task = task_of(data, **given)
     if world.is_first:
