@@ -178,7 +178,8 @@ class Writer:
             new = [symbol for symbol in prediction.unknown if symbol not in self._reported]
             self._reported.update(new)
             if new:
-                shown = " ".join(repr(symbol) for symbol in new)
+                label = self._transducer.description.source.label
+                shown = " ".join(repr(label(symbol)) for symbol in new)
                 self._warn(
                     f"has symbols that the model never saw: {shown} ({_DONE[self._unknown]})"
                 )
@@ -186,11 +187,12 @@ class Writer:
             self._warn("got an answer without an end, cut at the longest allowed")
 
     def _unknown_symbols(self) -> InputError:
+        label = self._transducer.description.source.label
         return InputError(
             explain(
                 f"{self._name} {self._line + 1}: the text has symbols that the model never saw",
                 expected="symbols of the training data",
-                got=" ".join(map(repr, self._failed[:10])),
+                got=" ".join(repr(label(symbol)) for symbol in self._failed[:10]),
                 help="leave them out of the text, or choose --unknown keep, copy or drop",
             )
         )

@@ -233,7 +233,7 @@ def _lines(found: "Evaluation", report: dict[str, Any]) -> list[str]:
             f"{row['edits']:>5}  {_shown(row['source'])}  ->  {_shown(row['answer'])}  "
             f"({' | '.join(map(_shown, row['references']))})"
             for row in report["errors"]
-        ]
+        ] or ["    0"]
     return lines
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from regard.errors import InputError, explain
+from regard.seq2seq.search.again import look_again
 from regard.seq2seq.search.beam import beam_search
 from regard.seq2seq.search.constraint import Constraint
 from regard.seq2seq.search.greedy import greedy
@@ -15,6 +16,10 @@ from regard.seq2seq.search.sample import sample
 from regard.seq2seq.search.stepper import Stepper
 
 __all__ = ["SearchSettings", "search"]
+
+# Weights that a beam may keep on the way, 256 MiB of them; above, the answers' are computed
+# once more at the end.
+_KEPT_WEIGHTS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,9 @@ def search(
             need_weights=need_weights,
         )
         return [[hypothesis] for hypothesis in found]
-    return beam_search(
+    kept = settings.beam * max(max_length, default=0) * source.numel()
+    later = need_weights and kept > _KEPT_WEIGHTS
+    best = beam_search(
         model,
         source,
         source_lengths,
@@ -156,5 +163,6 @@ def search(
         nbest=settings.nbest,
         ranking=ranking,
         constraint=constraint,
-        need_weights=need_weights,
+        need_weights=need_weights and not later,
     )
+    return look_again(model, source, source_lengths, best) if later else best
