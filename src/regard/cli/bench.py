@@ -81,8 +81,8 @@ def bench_tasks(
     from regard.seq2seq.bench.plan import plan
     from regard.seq2seq.bench.run import do_runs, result_of
     from regard.seq2seq.bench.table import text
+    from regard.seq2seq.events import InterruptedRun
     from regard.seq2seq.files import write_json
-    from regard.seq2seq.interrupt import Interruption
 
     where = Path(out)
     if where.exists() and not where.is_dir():
@@ -97,8 +97,8 @@ def bench_tasks(
     runs = plan(tasks, seeds=seeds, data_dir=data_dir)
     command = _command(tasks, seeds, data_dir, jobs, seconds, clock, out)
     told = _Told(len(runs), sum(result_of(where, run) is not None for run in runs))
-    with Interruption() as interruption:
-        finished = do_runs(
+    try:
+        do_runs(
             runs,
             where,
             jobs=jobs,
@@ -107,11 +107,10 @@ def bench_tasks(
             clock=clock,
             on_start=told.start,
             on_result=told.result,
-            asked_to_stop=lambda: interruption.asked is not None,
         )
-    if not finished:
+    except InterruptedRun as stopped:
         click.echo(f"stopped and saved; go on with\n  {command}", err=True)
-        return 128 + (interruption.asked or 2)
+        return 128 + stopped.signal
     results = [result for run in runs if (result := result_of(where, run)) is not None]
     # Where the data lie on this machine is nobody's business.
     made_by = _command(tasks, seeds, data_dir and "DATA", jobs, seconds, clock, None)

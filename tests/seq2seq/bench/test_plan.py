@@ -35,7 +35,7 @@ def test_a_task_that_is_named_twice_is_done_once():
 
 
 def test_members_of_all_runs_have_different_seeds():
-    seeds = [run.seed_of(member) for run in plan(["names"], seeds=17) for member in range(5)]
+    seeds = [run.first_seed + n for run in plan(["names"], seeds=17) for n in range(5)]
     assert len(set(seeds)) == 17 * 5
 
 

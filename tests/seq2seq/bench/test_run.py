@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from regard.errors import InputError
 from regard.seq2seq.bench import run as bench
 from regard.seq2seq.bench.plan import plan
-from regard.seq2seq.bench.run import MemberError, do_runs, result_of
+from regard.seq2seq.bench.run import do_runs, result_of
+from regard.seq2seq.events import InterruptedRun, TrainResult
+from regard.seq2seq.job import train_pairs
 from regard.seq2seq.recipes.recipe import Parts
 
 
@@ -19,83 +22,91 @@ def data(tmp_path):
     return str(data)
 
 
-def test_a_bench_writes_a_result_for_each_run_and_does_none_twice(tmp_path, data, monkeypatch):
-    runs = plan(["g2p:fre"], seeds=1, data_dir=data)
+@pytest.fixture
+def started(monkeypatch):
+    """Members are trained here, three steps each; what was asked for is noted."""
+    calls = []
+
+    def train_ensemble(pairs, held_out, settings, *, directory, members, jobs, resume):
+        calls.append((settings.train, members, jobs, resume))
+        results: list[TrainResult] = []
+        for member in range(members):
+            training = replace(
+                settings.train,
+                seed=settings.train.seed + member,
+                time_budget=0.0,
+                steps=3,
+                warm_up=1,
+            )
+            one = replace(settings, train=training)
+            results.append(
+                train_pairs(pairs, held_out, one, directory=directory / str(member))[1]
+            )
+        return results
+
+    monkeypatch.setattr(bench, "train_ensemble", train_ensemble)
+    return calls
+
+
+def test_a_bench_writes_a_result_for_each_run_and_does_none_twice(tmp_path, data, started):
+    runs = plan(["g2p:fre"], seeds=2, data_dir=data)
     out = tmp_path / "out"
-    assert do_runs(runs, out, jobs=2, data_dir=data, seconds=0.3, clock="cpu")
-    result = result_of(out, runs[0])
-    assert result["budget"] == {"seconds": 0.3, "clock": "cpu", "members": 2, "cores": 2}
-    assert [member["seed"] for member in result["members"]] == [0, 1000]
+    do_runs(runs[:1], out, jobs=2, data_dir=data, seconds=7.0)
+    told = []
+    for _ in range(2):
+        do_runs(
+            runs,
+            out,
+            jobs=2,
+            data_dir=data,
+            seconds=7.0,
+            on_start=lambda run, seconds: told.append((run.seed, seconds)),
+        )
+    assert told == [(1, 7.0)]
+    result = result_of(out, runs[1])
+    assert result["budget"] == {"seconds": 7.0, "clock": "wall", "members": 2, "cores": 2}
+    assert [member["seed"] for member in result["members"]] == [100, 101]
     assert set(result["test"]["all"]) == {"WER", "PER", "examples"}
     assert result["interval"]["low"] <= result["test"]["all"]["WER"]
     assert not list((out / "work").iterdir())
-    assert json.dumps(result).count(str(tmp_path)) == 0
+    assert result["machine"]["cores"] >= 1
 
-    monkeypatch.setattr(bench, "_start", None)  # nothing is started again
-    told = []
-    again = do_runs(
-        runs,
-        out,
-        jobs=2,
-        data_dir=data,
-        seconds=0.3,
-        clock="cpu",
-        on_start=lambda run, seconds: told.append(run),
-    )
-    assert (again, told) == (True, [])
+
+def test_a_result_says_nothing_of_where_the_data_lie(tmp_path, data, started):
+    runs = plan(["g2p:fre"], seeds=1, data_dir=data)
+    do_runs(runs, tmp_path / "out", jobs=1, data_dir=data, seconds=7.0)
+    assert str(tmp_path) not in json.dumps(result_of(tmp_path / "out", runs[0]))
+
+
+@pytest.mark.parametrize("changed", [{"seconds": 8.0}, {"clock": "cpu"}, {"jobs": 1}])
+def test_results_of_different_budgets_do_not_mix(tmp_path, data, started, changed):
+    runs = plan(["g2p:fre"], seeds=1, data_dir=data)
+    given = {"seconds": 7.0, "clock": "wall", "jobs": 2, "data_dir": data}
+    do_runs(runs, tmp_path / "out", **given)
     with pytest.raises(InputError, match="another budget"):
-        do_runs(runs, out, jobs=2, data_dir=data, seconds=0.7, clock="cpu")
+        do_runs(runs, tmp_path / "out", **(given | changed))
 
 
-class _Process:
-    """A member that ends with a code."""
-
-    def __init__(self, code: int, said: str = "") -> None:
-        self.returncode, self._said = code, said
-        self.terminated = False
-        self.stderr = self
-
-    def read(self) -> str:
-        return self._said
-
-    def close(self) -> None:
-        pass
-
-    def poll(self) -> int:
-        return self.returncode
-
-    def wait(self) -> int:
-        return self.returncode
-
-    def terminate(self) -> None:
-        self.terminated = True
-
-
-def test_a_member_that_fails_is_named_with_what_it_said(tmp_path, data, monkeypatch):
-    monkeypatch.setattr(bench, "_start", lambda given: _Process(2, "noise\nerror: no room"))
+def test_the_cpu_time_of_all_members_is_asked_for(tmp_path, data, started):
     runs = plan(["g2p:fre"], seeds=1, data_dir=data)
-    with pytest.raises(MemberError, match="error: no room"):
-        do_runs(runs, tmp_path / "out", jobs=1, data_dir=data)
+    do_runs(runs, tmp_path / "two", jobs=2, data_dir=data, seconds=7.0, clock="cpu")
+    do_runs(runs, tmp_path / "one", jobs=1, data_dir=data, seconds=7.0, clock="cpu")
+    assert [call[0].time_budget for call in started] == [14.0, 7.0]
+    assert {call[0].clock for call in started} == {"cpu"}
 
 
-@pytest.mark.parametrize("code", [bench.STOPPED, -15, 1])
-def test_a_bench_that_is_asked_to_stop_leaves_no_result(tmp_path, data, monkeypatch, code):
-    monkeypatch.setattr(bench, "_start", lambda given: _Process(code))
+def test_a_bench_that_is_stopped_goes_on_with_the_same_members(tmp_path, data, monkeypatch):
+    asked = []
+
+    def stopped(*given, directory, resume, **more):
+        asked.append(resume)
+        directory.mkdir(exist_ok=True)
+        raise InterruptedRun(3, 15)
+
+    monkeypatch.setattr(bench, "train_ensemble", stopped)
     runs = plan(["g2p:fre"], seeds=1, data_dir=data)
-    out = tmp_path / "out"
-    stopped = do_runs(runs, out, jobs=2, data_dir=data, asked_to_stop=lambda: True)
-    assert not stopped
-    assert result_of(out, runs[0]) is None
-
-
-def test_more_members_than_cores_share_the_time(tmp_path, data, monkeypatch):
-    started = []
-
-    def start(given):
-        started.append(given)
-        return _Process(bench.STOPPED)
-
-    monkeypatch.setattr(bench, "_start", start)
-    runs = plan(["g2p:fre"], seeds=1, data_dir=data)
-    do_runs(runs, tmp_path / "out", jobs=1, data_dir=data, seconds=8.0)
-    assert [given["seconds"] for given in started] == [4.0]  # and then it was stopped
+    for _ in range(2):
+        with pytest.raises(InterruptedRun):
+            do_runs(runs, tmp_path / "out", jobs=2, data_dir=data)
+    assert asked == [False, True]
+    assert result_of(tmp_path / "out", runs[0]) is None

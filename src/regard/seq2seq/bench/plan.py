@@ -23,7 +23,7 @@ class Run:
     task : str
         "names", or with a language "g2p:fre".
     seed : int
-        The first member's; the others' follow from it.
+        From 0.
     """
 
     task: str
@@ -39,9 +39,10 @@ class Run:
         name, _, language = self.task.partition(":")
         return find(name, language=language or None, data_dir=data_dir)
 
-    def seed_of(self, member: int) -> int:
-        """Return the seed of one member; no two runs of a bench share one."""
-        return self.seed + 1000 * member
+    @property
+    def first_seed(self) -> int:
+        """The first member's seed; the n-th one's is n larger, and no two runs share one."""
+        return 100 * self.seed
 
 
 def plan(

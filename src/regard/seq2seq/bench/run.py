@@ -1,31 +1,27 @@
 """Doing the runs of a bench: members side by side, a result file for each run."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, RegardError, explain
+from regard.errors import InputError, explain
 from regard.seq2seq.bench.machine import machine
-from regard.seq2seq.bench.member import RESULT, STOPPED
 from regard.seq2seq.bench.plan import Run
 from regard.seq2seq.bench.score import score
+from regard.seq2seq.checkpoint import load_description
+from regard.seq2seq.ensemble_job import train_ensemble
+from regard.seq2seq.events import TrainResult
 from regard.seq2seq.files import read_json, write_json
+from regard.seq2seq.recipes.recipe import Recipe
 
-__all__ = ["MemberError", "do_runs", "result_of"]
+__all__ = ["do_runs", "result_of"]
 
 _RUNS = "runs"
 _WORK = "work"
-
-
-class MemberError(RegardError, RuntimeError):
-    """A member's process failed."""
 
 
 def result_of(out: Path, run: Run) -> dict[str, Any] | None:
@@ -44,8 +40,7 @@ def do_runs(
     clock: str = "wall",
     on_start: Callable[[Run, float], None] = lambda run, seconds: None,
     on_result: Callable[[Run, dict[str, Any]], None] = lambda run, result: None,
-    asked_to_stop: Callable[[], bool] = lambda: False,
-) -> bool:
+) -> None:
     """Do the runs that have no result yet.
 
     Parameters
@@ -64,25 +59,21 @@ def do_runs(
         comes to the same.
     on_start, on_result : callable
         Told of each run that begins, with its seconds, and of each that ends.
-    asked_to_stop : callable
-        Asked several times a second.
-
-    Returns
-    -------
-    finished : bool
-        False if it was stopped; the next call goes on where this one was.
 
     Raises
     ------
+    InterruptedRun
+        SIGINT or SIGTERM came and everything is saved; the next call goes on from there.
     MemberError
         A member's process failed.
     InputError
-        A finished run in `out` had another budget, clock or number of members.
+        A run in `out` had another budget, clock or number of members.
 
     Notes
     -----
-    The time is that of the whole run on `jobs` cores: of more members than cores, each gets its
-    share. Starting a process and scoring the test part are not counted.
+    The time is that of the whole run on `jobs` cores, from before its processes start: of more
+    members than cores, each gets its share. Scoring the test part is not counted. By the CPU's
+    clock it is the time of one core.
     """
     for run in runs:
         recipe = run.recipe(data_dir)
@@ -98,9 +89,9 @@ def do_runs(
             continue
         on_start(run, budget["seconds"])
         began = time.monotonic()
-        if not _train(run, out, budget, data_dir, asked_to_stop):
-            return False
-        directories = [_member(out, run, m) for m in range(recipe.members)]
+        work = out / _WORK / run.name
+        results = _train(run, recipe, work, budget)
+        directories = [work / str(member) for member in range(recipe.members)]
         result = {
             "task": run.task,
             "title": recipe.title,
@@ -108,15 +99,14 @@ def do_runs(
             "budget": budget,
             "beam": recipe.beam,
             **score(recipe, directories),
-            "members": [read_json(directory / RESULT) for directory in directories],
+            "members": list(map(_member, directories, results)),
             "wall_seconds": round(time.monotonic() - began, 1),
             "machine": machine(),
         }
         (out / _RUNS).mkdir(parents=True, exist_ok=True)
         write_json(out / _RUNS / f"{run.name}.json", result)
-        shutil.rmtree(out / _WORK / run.name)
+        shutil.rmtree(work)
         on_result(run, result)
-    return True
 
 
 def _same_budget(run: Run, before: dict[str, Any], now: dict[str, Any], out: Path) -> None:
@@ -132,95 +122,34 @@ def _same_budget(run: Run, before: dict[str, Any], now: dict[str, Any], out: Pat
         )
 
 
-def _member(out: Path, run: Run, member: int) -> Path:
-    return out / _WORK / run.name / f"member-{member}"
-
-
-def _train(
-    run: Run,
-    out: Path,
-    budget: dict[str, Any],
-    data_dir: str | None,
-    asked_to_stop: Callable[[], bool],
-) -> bool:
-    """Train all members, as many at once as there are cores; False if it was stopped."""
-    members, cores = budget["members"], budget["cores"]
-    waiting = [m for m in range(members) if not (_member(out, run, m) / RESULT).exists()]
-    (out / _WORK / run.name).mkdir(parents=True, exist_ok=True)
-    stopped = False
-    with _ended() as running:
-        while running or (waiting and not stopped):
-            while waiting and len(running) < cores and not stopped:
-                member = waiting.pop(0)
-                running[member] = _start(
-                    {
-                        "run": {"task": run.task, "seed": run.seed, "data_dir": data_dir},
-                        "directory": str(_member(out, run, member)),
-                        "member": member,
-                        "seconds": budget["seconds"] * min(1.0, cores / members),
-                        "clock": budget["clock"],
-                    }
-                )
-            time.sleep(0.1)
-            for member, process in list(running.items()):
-                if process.poll() is not None:
-                    del running[member]
-                    asked = stopped or asked_to_stop()
-                    stopped |= _ended_by_asking(process, run, member, asked=asked)
-            if asked_to_stop() and not stopped:
-                stopped = True
-                for process in running.values():
-                    process.terminate()  # it saves
-    return not stopped
-
-
-def _start(given: dict[str, Any]) -> "subprocess.Popen[str]":
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regard.seq2seq.bench.member"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Products of small matrices gain nothing from threads that wait for each other.
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+def _train(run: Run, recipe: Recipe, work: Path, budget: dict[str, Any]) -> list[TrainResult]:
+    """Train all members, or go on with them."""
+    parts = recipe.load()
+    seconds, members, jobs = budget["seconds"], budget["members"], budget["cores"]
+    if budget["clock"] == "cpu":
+        # Its budget is that of all members together.
+        seconds *= min(members, jobs)
+    settings = recipe.job(seconds, run.first_seed)
+    settings = replace(settings, train=replace(settings.train, clock=budget["clock"]))
+    work.parent.mkdir(parents=True, exist_ok=True)
+    return train_ensemble(
+        parts.train,
+        parts.dev,
+        settings,
+        directory=work,
+        members=members,
+        jobs=jobs,
+        resume=work.is_dir(),
     )
-    assert process.stdin is not None  # a pipe
-    process.stdin.write(json.dumps(given))
-    process.stdin.close()
-    return process
 
 
-def _ended_by_asking(
-    process: "subprocess.Popen[str]", run: Run, member: int, *, asked: bool
-) -> bool:
-    """Return whether a process that ended was stopped; raise if it failed.
-
-    One that was asked before it listened to signals ends in another way, and is stopped too.
-    """
-    assert process.stderr is not None  # a pipe
-    said = process.stderr.read().strip()
-    process.stderr.close()
-    if process.returncode not in (0, STOPPED) and not asked:
-        raise MemberError(
-            explain(
-                f"{run.name}: member {member} failed",
-                expected="a process that ends well",
-                got=f"exit code {process.returncode}",
-                because=said.splitlines()[-1] if said else None,
-            )
-        )
-    return process.returncode != 0
-
-
-@contextmanager
-def _ended() -> Iterator[dict[int, "subprocess.Popen[str]"]]:
-    """Yield a place for processes; whatever happens, none of them outlives the block."""
-    running: dict[int, subprocess.Popen[str]] = {}
-    try:
-        yield running
-    finally:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-            if process.stderr is not None:
-                process.stderr.close()
+def _member(directory: Path, result: TrainResult) -> dict[str, Any]:
+    made_by = load_description(directory).made_by
+    return {
+        "steps": result.steps,
+        "best_step": result.best_step,
+        "cpu_seconds": round(result.seconds, 1),
+        "seed": made_by["seed"],
+        "settings": made_by["settings"],
+        "train": made_by["train"],
+    }

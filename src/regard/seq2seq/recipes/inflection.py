@@ -10,6 +10,7 @@ References
    SIGMORPHON 2016.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -97,9 +98,9 @@ def _load(language: str, data_dir: str | Path | None, title: str) -> Parts:
     names = [f"{language}-task1-{part}" for part in Parts._fields]
     columns = Columns(source=1, features=2, target=3, header=False)
     with located(data_dir, names, what=title, home=HOME) as paths:
-        return Parts(
-            *(read_pairs(paths[name], columns=columns, file_format="tsv") for name in names)
-        )
+        read = (read_pairs(paths[name], columns=columns, file_format="tsv") for name in names)
+        # A model says what it was made from, not where that lay.
+        return Parts(*(replace(p, name=name) for p, name in zip(read, names, strict=True)))
 
 
 def _job(seconds: float, seed: int) -> JobSettings:

@@ -10,6 +10,7 @@ References
    Conversion", SIGMORPHON 2020, tables 2 and 4.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -108,7 +109,9 @@ def recipe(language: str, data_dir: str | Path | None) -> Recipe:
 def _load(language: str, data_dir: str | Path | None, title: str, form: str) -> Parts:
     names = [f"{language}_{part}.tsv" for part in Parts._fields]
     with located(data_dir, names, what=title, home=HOME) as paths:
-        return Parts(*(read_pairs(paths[name], normal_form=form) for name in names))
+        read = (read_pairs(paths[name], normal_form=form) for name in names)
+        # A model says what it was made from, not where that lay.
+        return Parts(*(replace(p, name=name) for p, name in zip(read, names, strict=True)))
 
 
 def _job(form: str, seconds: float, seed: int) -> JobSettings:
