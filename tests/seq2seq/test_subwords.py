@@ -90,10 +90,14 @@ def test_a_damaged_model_is_refused(model):
         Subwords(model).split("the")
 
 
-def test_without_sentencepiece_the_extra_is_named(vocab, monkeypatch):
+def test_without_sentencepiece_a_model_is_used_and_the_extra_is_named_to_train(
+    vocab, monkeypatch
+):
+    cut = vocab.split("the smallest \u4e2d\u6587 ran")
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    assert Vocab.from_json(vocab.to_json()).split("the smallest \u4e2d\u6587 ran") == cut
     with pytest.raises(InputError, match=r"regard\[subwords\]"):
-        Subwords(vocab.subwords).split("the")
+        Vocab.of(TEXTS, kind="subwords")
 
 
 def test_a_model_of_other_symbols_is_refused(vocab):

@@ -1,9 +1,10 @@
 """Subwords: pieces of words and the spaces before them, learnt from a side's own text.
 
-Needs sentencepiece (the extra ``subwords``), whose unigram model does the work. It is used
-without its own normalisation, so that pieces put together are the text again, to the last
-space: a piece begins with the space that stood before it, and a text is cut as if a space
-stood before its first word, so that this word has the pieces that it has elsewhere.
+sentencepiece (the extra ``subwords``) trains the unigram model; to use one it is faster, and
+not needed (:mod:`regard.seq2seq.unigram`). It does no normalisation of its own here, so pieces
+put together are the text again, to the last space: a piece begins with the space that stood
+before it, and a text is cut as if a space stood before its first word, so that this word has
+the pieces that it has elsewhere.
 """
 
 import base64
@@ -11,10 +12,10 @@ import binascii
 import io
 from collections.abc import Iterable
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 from regard.errors import InputError, explain
+from regard.seq2seq.unigram import Unigram
 
 __all__ = ["SIZE", "Subwords"]
 
@@ -62,8 +63,19 @@ class Subwords:
         Raises
         ------
         InputError
-            There is no text, or ``size`` is smaller than the number of different characters.
+            sentencepiece is not installed, there is no text, or ``size`` is smaller than the
+            number of different characters.
         """
+        sentencepiece = _sentencepiece()
+        if sentencepiece is None:
+            raise InputError(
+                explain(
+                    "subwords need sentencepiece to be learnt, which is not installed",
+                    expected="sentencepiece",
+                    got="nothing",
+                    help="pip install 'regard[subwords]'",
+                )
+            )
         # The sum of the same numbers in another order is another number.
         lines = sorted(
             " " + part.replace(_RESERVED, " ") for text in texts for part in text.split(_MARK)
@@ -88,7 +100,7 @@ class Subwords:
             )
         written = io.BytesIO()
         try:
-            _sentencepiece().SentencePieceTrainer.train(
+            sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(lines),
                 model_writer=written,
                 model_type="unigram",
@@ -119,12 +131,7 @@ class Subwords:
 
     def symbols(self) -> tuple[str, ...]:
         """Return all pieces, in the model's order, spaces written as spaces."""
-        model = self._processor
-        return tuple(
-            model.id_to_piece(i).replace(_MARK, " ")
-            for i in range(len(model))
-            if not model.is_unknown(i)
-        )
+        return tuple(piece.replace(_MARK, " ") for piece in self._unigram.pieces)
 
     def split(self, text: str) -> list[str]:
         """Cut a text; what is in no piece comes character by character."""
@@ -141,10 +148,14 @@ class Subwords:
         return "".join(symbols).removeprefix(" ")
 
     def _cut(self, text: str) -> list[str]:
+        if self._processor is None:
+            pieces = self._unigram.encode(text.replace(" ", _MARK))
+        else:
+            pieces = self._processor.encode(text, out_type=str)
         symbols: list[str] = []
-        for piece in self._processor.encode(text, out_type=str):
+        for piece in pieces:
             symbol = piece.replace(_MARK, " ")
-            # It makes one piece of several unknown characters that follow each other.
+            # Several unknown characters that follow each other come as one piece.
             symbols += [symbol] if symbol in self._known else symbol
         return symbols
 
@@ -153,7 +164,17 @@ class Subwords:
         return frozenset(self.symbols())
 
     @cached_property
+    def _unigram(self) -> Unigram:
+        try:
+            return Unigram(self._bytes)
+        except ValueError as error:
+            raise _damaged(str(error)) from error
+
+    @cached_property
     def _processor(self) -> Any:
+        """Return sentencepiece's, or None where it is not installed."""
+        if not self._known or _sentencepiece() is None:  # what is damaged is noticed first
+            return None
         processor = _sentencepiece().SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(self._bytes)
@@ -162,21 +183,14 @@ class Subwords:
         return processor
 
 
-def _sentencepiece() -> ModuleType:
+def _sentencepiece() -> Any:
     try:
         import sentencepiece  # noqa: PLC0415 - an extra; other vocabularies do without
     except ModuleNotFoundError as error:
         if error.name != "sentencepiece":
             raise
-        raise InputError(
-            explain(
-                "subwords need sentencepiece, which is not installed",
-                expected="sentencepiece",
-                got="nothing",
-                help="pip install 'regard[subwords]'",
-            )
-        ) from error
-    return sentencepiece  # type: ignore[no-any-return]  # no types of its own
+        return None
+    return sentencepiece
 
 
 def _damaged(got: str) -> InputError:
