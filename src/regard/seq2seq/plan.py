@@ -130,10 +130,23 @@ class Planner:
         """Return the plan to begin with: no end in sight, no look."""
         return Plan(0, min(self._most, _OPEN), 0)
 
-    def go_on(self, clock: Clock, step: int) -> None:
-        """Go on in the middle of a run: a plan that was due already is not made again."""
-        self._pass(clock)
-        self._steps = (step, clock.spent_on("steps"))
+    def to_json(self) -> list[Any]:
+        """Return what it has measured."""
+        return [self._next, *self._steps, *self._seen, self._look]
+
+    def go_on(self, form: Any) -> None:
+        """Go on with what an earlier sitting had measured.
+
+        Raises
+        ------
+        TypeError, ValueError
+            ``form`` is not what :meth:`to_json` returned.
+        """
+        due, steps, step_seconds, looks, look_seconds, look = form
+        self._next = int(due)
+        self._steps = (int(steps), float(step_seconds))
+        self._seen = (int(looks), float(look_seconds))
+        self._look = float(look)
 
     def is_due(self, clock: Clock, step: int, looks: int) -> bool:
         """Return whether it is time for :meth:`replan`, after so many steps and looks."""

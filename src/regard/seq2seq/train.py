@@ -205,7 +205,7 @@ class Trainer:
         info |= {"kept": self._looking.steps(), "config": self.config.to_json()}
         if self._planner is not None:
             # Only then: the states of two equal runs are else equal to the bit.
-            info["clock"] = self._clock.to_json()
+            info |= {"clock": self._clock.to_json(), "planner": self._planner.to_json()}
         return TrainingState(tensors, info)
 
     def load_state(self, state: TrainingState) -> None:
@@ -243,7 +243,7 @@ class Trainer:
         self._update.restore(state.tensors)
         if self._planner is not None:
             self._clock.go_on(state.info["clock"])
-            self._planner.go_on(self._clock, course.step)
+            self._planner.go_on(state.info["planner"])
         return course
 
     def _take_step(self, asked: bool) -> tuple[float, float, bool]:
