@@ -21,7 +21,7 @@ COLUMN_OPTIONS = (
 )
 """Names of the parameters that :func:`column_options` adds."""
 
-_FORMATS = click.Choice(["tsv", "csv", "csv-semicolon", "jsonl"])
+_FORMATS = click.Choice(["tsv", "tsv-quoted", "csv", "csv-semicolon", "jsonl"])
 
 
 def column_options(command: _Command) -> _Command:

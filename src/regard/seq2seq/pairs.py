@@ -118,7 +118,7 @@ def read_pairs(
     columns : Columns, optional
         Which columns or keys are source, target and features, and whether there is a header.
         By default there are two columns, and no header.
-    file_format : {"tsv", "csv", "csv-semicolon", "jsonl"}, optional
+    file_format : {"tsv", "tsv-quoted", "csv", "csv-semicolon", "jsonl"}, optional
         By default from the name: ``.csv``, ``.jsonl``, ``.ndjson``, ``.json``, each also with
         ``.gz``; every other name is tab-separated text.
 

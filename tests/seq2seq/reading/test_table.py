@@ -18,6 +18,9 @@ def test_the_name_or_the_caller_says_what_a_file_is(write):
     assert read_pairs(write(gzip.compress(b"a,A\n"), "d.csv.gz")).items == (("a", "A"),)
     assert read_pairs(write("a\tA\n", "d.csv"), file_format="tsv").items == (("a", "A"),)
     assert read_pairs(write("a;A\n"), file_format="csv-semicolon").items == (("a", "A"),)
+    quoted = write('"a ""b"""\tA\n')
+    assert read_pairs(quoted).items == (('"a ""b"""', "A"),)
+    assert read_pairs(quoted, file_format="tsv-quoted").items == (('a "b"', "A"),)
     with pytest.raises(InputError, match="file_format"):
         read_pairs(write("a\tA\n"), file_format="xls")
 
@@ -51,6 +54,12 @@ def test_what_is_no_pair_of_a_csv_file_is_refused_with_the_line(write, case):
         read_pairs(write(data, "d.csv"))
     for part in said:
         assert part in str(caught.value)
+
+
+def test_a_tab_in_a_quoted_field_is_refused_in_tab_separated_text_too(write):
+    path = write('"a\tb"\tA\n')
+    with pytest.raises(InputError, match="line 1: a tab inside a field"):
+        read_pairs(path, file_format="tsv-quoted")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,21 @@ _BY_LINE = {
         "if they mean nothing, put the usual space in their place, or train with the normal "
         "form NFKC",
     ),
+    "missing": (
+        "warning",
+        "{side} texts that are another program's word for nothing",
+        "take the lines out, or fill the field",
+    ),
+    "entity": (
+        "warning",
+        "{side} texts with entities of HTML",
+        "put the characters in their place, as html.unescape of Python does",
+    ),
+    "csv-quotes": (
+        "warning",
+        "{side} texts with the quotes of CSV",
+        "if the whole file has them, read it with --file-format tsv-quoted; else take them off",
+    ),
     "misread": (
         "warning",
         "{side} texts in UTF-8 that was read as another encoding",

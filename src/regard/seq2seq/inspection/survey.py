@@ -22,6 +22,7 @@ from regard.seq2seq.inspection.characters import (
     unseen_characters,
 )
 from regard.seq2seq.inspection.finding import Tally
+from regard.seq2seq.inspection.leftovers import leftovers
 from regard.seq2seq.reading.columns import Columns
 from regard.seq2seq.reading.fault import Fault, excerpt
 from regard.seq2seq.reading.records import read_records
@@ -90,6 +91,7 @@ class Side:
         """Look at one text, and return it normalised, with its number of symbols."""
         plain = text.partition("\t")[0] if self._vocab.features else text
         self._look_at_spaces(plain, line)
+        self._look_at_leftovers(plain, line)
         found = scripts(plain)
         if found:
             self.with_letters += 1
@@ -112,6 +114,11 @@ class Side:
             self.tally("edge-space").add(line, excerpt(text))
         if "  " in text:
             self.tally("double-space").add(line, excerpt(text))
+
+    def _look_at_leftovers(self, text: str, line: int) -> None:
+        code = leftovers(text)
+        if code is not None:
+            self.tally(code).add(line, excerpt(text))
 
     def _look_at_scripts(self, text: str, found: set[str], line: int) -> None:
         for script in found:

@@ -13,8 +13,10 @@ from regard.errors import InputError, explain
 
 __all__ = ["FORMATS", "Column", "Columns", "column", "looks_like_header", "places"]
 
-FORMATS = ("tsv", "csv", "csv-semicolon", "jsonl")
-"""What a file may be; ``csv-semicolon`` is what spreadsheets write in half of Europe."""
+FORMATS = ("tsv", "tsv-quoted", "csv", "csv-semicolon", "jsonl")
+"""What a file may be: ``tsv`` has no quotes, ``tsv-quoted`` has those of CSV, and
+``csv-semicolon`` is what spreadsheets write where the comma is the decimal sign.
+"""
 
 Column = int | str | tuple[int | str, ...]
 

@@ -19,6 +19,7 @@ __all__ = ["FORMS", "format_of", "read_records"]
 
 FORMS = {
     "tsv": "source<TAB>target",
+    "tsv-quoted": "source<TAB>target",
     "csv": "source,target",
     "csv-semicolon": "source;target",
     "jsonl": '{"source": text, "target": text}',

@@ -11,7 +11,8 @@ from regard.seq2seq.reading.text import LONGEST_LINE
 
 __all__ = ["SEPARATORS", "table_records"]
 
-SEPARATORS = {"tsv": "\t", "csv": ",", "csv-semicolon": ";"}
+SEPARATORS = {"tsv": "\t", "tsv-quoted": "\t", "csv": ",", "csv-semicolon": ";"}
+"""Between the fields of each format."""
 
 _Lines = Iterator[tuple[int, str] | Fault]
 _Rows = Iterator[tuple[int, list[str]] | Fault]
@@ -28,10 +29,11 @@ def table_records(
     lines : iterator
         As :func:`~regard.seq2seq.reading.text.text_lines` yields them.
     columns : Columns
-    file_format : {"tsv", "csv", "csv-semicolon"}
+    file_format : {"tsv", "tsv-quoted", "csv", "csv-semicolon"}
     """
     separator = SEPARATORS[file_format]
-    rows = _tsv(lines) if file_format == "tsv" else _csv(lines, separator)
+    quoted = file_format != "tsv"
+    rows = _csv(lines, separator) if quoted else _tsv(lines)
     choice: _Choice | None = None
     for row in rows:
         if isinstance(row, Fault):
@@ -40,7 +42,7 @@ def table_records(
         number, fields = row
         if choice is None:
             try:
-                choice = _Choice(columns, number, fields, separator)
+                choice = _Choice(columns, number, fields, separator, quoted=quoted)
             except LookupError as error:
                 what, expected, got, remedy = error.args
                 yield Fault(number, "columns", what, expected, got, remedy, fatal=True)
@@ -112,10 +114,17 @@ class _Choice:
     """What a row must look like, from the first one."""
 
     def __init__(
-        self, columns: Columns, number: int, fields: list[str], separator: str
+        self,
+        columns: Columns,
+        number: int,
+        fields: list[str],
+        separator: str,
+        *,
+        quoted: bool,
     ) -> None:
         self.named = bool(columns.named) or columns.header is True
         self._separator = separator
+        self._quoted = quoted
         if columns.chosen:
             self._width, self._because = len(fields), f"as line {number} has"
         else:
@@ -126,10 +135,8 @@ class _Choice:
         found = places(columns, header, len(fields))
         (self._source,) = found["source"]
         self._targets, self._features = found["target"], found["features"]
-        self._plain = (self._width, found) == (
-            2,
-            {"source": [0], "target": [1], "features": []},
-        )
+        parts = (self._width, self._source, self._targets, self._features)
+        self._plain = not quoted and parts == (2, 0, [1], [])
 
     def in_doubt(self, fields: list[str]) -> bool:
         """Return whether a first row could be a header."""
@@ -140,7 +147,7 @@ class _Choice:
         """Return the pair of a row."""
         if len(fields) != self._width:
             return self._of_another_width(number, fields)
-        if self._plain and self._separator == "\t":  # most files; the same as below, faster
+        if self._plain:  # most files; the same as below, faster
             source, target = fields
             if source and target and not (source.isspace() or target.isspace()):
                 return Record(number, source, (target,))
@@ -156,7 +163,7 @@ class _Choice:
         behind = [fields[i] for i in self._features]
         if self._features and not all(feature.strip() for feature in behind):
             return empty(number, "features", self._shown(fields))
-        if self._separator != "\t":
+        if self._quoted:
             fault = odd(number, (source, *targets, *behind))
             if fault is not None:
                 return fault
