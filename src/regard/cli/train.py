@@ -36,6 +36,7 @@ _TIMES = ("time_budget", "save_every")
 _EXAMPLE = """
 regard train g2p --preset quick --out g2p-model      # the lexicon that ships with regard
 regard predict g2p-model ATTENTION
+regard train g2p --language fre --data-dir sigmorphon2020-task1.tar.xz --out french
 regard train pairs.tsv --out my-model --target-symbols spaces --time-budget 5m
 """
 
@@ -43,7 +44,13 @@ regard train pairs.tsv --out my-model --target-symbols spaces --time-budget 5m
 @click.command(cls=ExampleCommand, example=_EXAMPLE)
 @click.argument("data", type=Where(no_dash=True))
 @click.option("--out", required=True, type=Where(), help="Model directory to write.")
-@click.option("--preset", type=click.Choice(["minute", "quick"]), help="For a named recipe.")
+@click.option("--preset", type=click.Choice(["minute", "quick"]), help="For the recipe `g2p`.")
+@click.option("--language", help="Of a recipe that has several.")
+@click.option(
+    "--data-dir",
+    type=Where(no_dash=True),
+    help="Where a recipe's data are, if they do not ship: a directory or a tar archive.",
+)
 @data_options
 @model_options
 @length_options
@@ -53,12 +60,14 @@ regard train pairs.tsv --out my-model --target-symbols spaces --time-budget 5m
 def train(
     *, data: str, out: str, threads: int, resume: bool, force: bool, form: str, **given: Any
 ) -> int:
-    """Train a model on DATA: a file of source<TAB>target lines, or the recipe `g2p`.
+    """Train a model on DATA: a file of source<TAB>target lines, or a recipe.
 
-    A file that is called g2p is written ./g2p. Several lines with one source give it several
-    references. Text is brought to Unicode form NFC. Ctrl-C finishes the step and saves;
-    --resume goes on from there, or from less than a minute before a kill, and ends with the
-    same model. The scores are printed to stdout: error rates are in percent, lower is better.
+    Recipes are copy, g2p, inflection, names and translate: data, settings, and the published
+    results that are printed beside this one; a file that is called like one is written ./g2p.
+    Several lines with one source give it several references. Text is brought to Unicode form
+    NFC. Ctrl-C finishes the step and saves; --resume goes on from there, or from less than a
+    minute before a kill, and ends with the same model. The scores are printed to stdout: error
+    rates are in percent, lower is better.
 
     Several processes train one model, on one machine or on several:
     torchrun --nproc-per-node 4 -m regard train DATA --out DIR
@@ -124,6 +133,10 @@ def train(
         if task.test is not None:
             scores["test"] = transducer.error_rates(task.test)
     _tell(scores, results, form, out)
+    if task.recipe is not None and form == "text":
+        from regard.seq2seq.recipes.beside import beside
+
+        say(beside(task.recipe, scores["test"]))
     steps, seconds = sum(r.steps for r in results), sum(r.seconds for r in results)
     click.echo(
         f"{steps} steps, {seconds:.0f} CPU seconds of training; model in {out}\n"

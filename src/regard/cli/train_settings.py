@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from regard.cli.recipe_task import recipe_called, settings_of
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
     from regard.seq2seq.job import JobSettings
     from regard.seq2seq.pairs import Pairs
+    from regard.seq2seq.recipes.recipe import Recipe
 
 __all__ = ["Task", "task_of", "warn_of_overlap"]
 
@@ -50,6 +52,7 @@ class Task(NamedTuple):
     dev: "Pairs"
     test: "Pairs | None"
     settings: "JobSettings"
+    recipe: "Recipe | None" = None
 
 
 def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task:
@@ -69,27 +72,31 @@ def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task
     InputError, click.UsageError
         The data cannot be read, or options do not hold or go together.
     """
-    given = {
+    given: dict[str, Any] = {
         name: value
         for name, value in options.items()
         if value not in (None, False, ()) or (name == "header" and value is False)
     }
     _refuse_together(**given)
-    if data == "g2p":
-        return _recipe(preset, seed=seed, **given)
+    where = {name: given.pop(name, None) for name in ("language", "data_dir")}
+    recipe = recipe_called(data, **where)
+    if recipe is not None and recipe.has_presets and "time_budget" not in given:
+        return _preset(recipe, preset, seed=seed, **given)
     if preset is not None:
-        raise click.UsageError("--preset belongs to the recipe `g2p`, not to a file of pairs")
+        raise click.UsageError(
+            "--preset belongs to the recipe `g2p` for English, and has a time"
+        )
+    if recipe is not None:
+        settings = settings_of(recipe, seed=seed, **given)
+        return Task(*recipe.load(), settings, recipe)
     return _file(data, seed=seed, **given)
 
 
-def _recipe(preset: str | None, *, seed: int, **given: Any) -> Task:
+def _preset(recipe: "Recipe", preset: str | None, *, seed: int, **given: Any) -> Task:
+    """Return the recipe with a number of steps, not a time: every machine makes one model."""
     from regard.seq2seq.recipes import g2p
 
-    free = {"attention", "steps", "accumulate"}
-    refused = [f"--{name.replace('_', '-')}" for name in given if name not in free]
-    if refused:
-        raise click.UsageError(f"the recipe `g2p` sets {', '.join(refused)} itself")
-    lexicon = g2p.load()
+    settings_of(recipe, seed=seed, **given)  # refuses what it sets itself
     settings = g2p.settings(
         preset or "minute",
         attention=given.get("attention", "bahdanau"),
@@ -98,7 +105,7 @@ def _recipe(preset: str | None, *, seed: int, **given: Any) -> Task:
     )
     training = dataclasses.replace(settings.train, accumulate=given.get("accumulate", 1))
     settings = dataclasses.replace(settings, train=training)
-    return Task(lexicon.train, lexicon.dev, lexicon.test, settings)
+    return Task(*recipe.load(), settings, recipe)
 
 
 def _file(data: str, *, seed: int, **given: Any) -> Task:

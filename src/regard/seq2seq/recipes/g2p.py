@@ -65,6 +65,7 @@ def recipe() -> Recipe:
         beam=5,
         measures=(Measure("WER", "exact_match_error"), Measure("PER", "symbol_error_rate")),
         published=_PUBLISHED,
+        has_presets=True,
     )
 
 

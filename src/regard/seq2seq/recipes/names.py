@@ -55,13 +55,14 @@ def _job(seconds: float, seed: int) -> JobSettings:
             "d_attn": 128,
             "dropout": 0.3,
         },
-        batch_tokens=1000,
+        batch_tokens=500,
         train=TrainConfig(
             steps=200_000,
             time_budget=seconds,
             learning_rate=5e-3,
             decay="linear",
             final_share=0.0,
+            label_smoothing=0.1,
             seed=seed,
         ),
     )

@@ -90,6 +90,8 @@ class Recipe:
         The first one is what results are compared by.
     published : tuple of Published
         The best last; empty if none is known for this data.
+    has_presets : bool
+        Whether it also has settings with a number of steps instead of a time.
     """
 
     name: str
@@ -102,3 +104,4 @@ class Recipe:
     members: int = 1
     beam: int = 1
     published: tuple[Published, ...] = ()
+    has_presets: bool = False
