@@ -6,6 +6,7 @@ its members, which lie inside it::
     {"format": 1, "members": ["0", "1", "2"]}
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.checkpoint import Description, load_model
 from regard.seq2seq.files import read_json, write_json
 from regard.seq2seq.model import Seq2Seq
+from regard.seq2seq.search import Stepper
 from regard.seq2seq.vocab import Vocab
 
-__all__ = ["ENSEMBLE", "Ensemble", "joined", "load_any", "save_ensemble"]
+__all__ = ["ENSEMBLE", "Ensemble", "Together", "joined", "load_any", "save_ensemble"]
 
 ENSEMBLE = "ensemble.json"
 """The file that makes a directory an ensemble."""
@@ -78,16 +80,13 @@ class Ensemble(nn.Module):
         """Whether there are attention weights to look at."""
         return any(member.attends for member in self.members)
 
-    def start(
-        self, source: Tensor, source_lengths: Tensor | None = None
-    ) -> tuple[list[Any], list[Any]]:
+    def start(self, source: Tensor, source_lengths: Tensor | None = None) -> tuple[Any, Any]:
         """Encode a batch with every member; as :meth:`Seq2Seq.start`."""
-        begun = [member.start(source, source_lengths) for member in self.members]
-        return [memory for memory, _ in begun], [state for _, state in begun]
+        return self._together.start(source, source_lengths)
 
     def step(
-        self, previous: Tensor, memory: list[Any], state: list[Any]
-    ) -> tuple[Tensor, list[Any], Tensor | None]:
+        self, previous: Tensor, memory: Any, state: Any
+    ) -> tuple[Tensor, Any, Tensor | None]:
         """Take one step; as :meth:`Seq2Seq.step`.
 
         Returns
@@ -97,12 +96,66 @@ class Ensemble(nn.Module):
         state
         weights : (batch, T_enc) or None
         """
+        return self._together.step(previous, memory, state)
+
+    def take(
+        self, memory: Any, state: Any, rows: Tensor, *, same_sources: bool = False
+    ) -> tuple[Any, Any]:
+        """Go on with these rows; as :meth:`Seq2Seq.take`."""
+        return self._together.take(memory, state, rows, same_sources=same_sources)
+
+    @property
+    def _together(self) -> "Together":
+        return Together(self.members)
+
+
+class Together:
+    """Steppers side by side, as one.
+
+    Parameters
+    ----------
+    members : sequence of Stepper
+        Of the same symbols.
+    """
+
+    def __init__(self, members: Sequence[Stepper]) -> None:
+        self._members = members
+
+    @property
+    def training(self) -> bool:
+        """Whether any member is in training mode."""
+        return any(member.training for member in self._members)
+
+    @property
+    def attends(self) -> bool:
+        """Whether there are attention weights to look at."""
+        return any(member.attends for member in self._members)
+
+    def eval(self) -> "Together":
+        """Turn dropout off."""
+        return self.train(False)
+
+    def train(self, mode: bool = True) -> "Together":
+        """Turn dropout on or off."""
+        for member in self._members:
+            member.train(mode)
+        return self
+
+    def start(self, source: Tensor, source_lengths: Tensor | None = None) -> tuple[Any, Any]:
+        """Encode a batch with every member."""
+        begun = [member.start(source, source_lengths) for member in self._members]
+        return [memory for memory, _ in begun], [state for _, state in begun]
+
+    def step(
+        self, previous: Tensor, memory: list[Any], state: list[Any]
+    ) -> tuple[Tensor, list[Any], Tensor | None]:
+        """Take one step with every member; scores are logarithms of the mean probabilities."""
         steps = [
             member.step(previous, mine, at)
-            for member, mine, at in zip(self.members, memory, state, strict=True)
+            for member, mine, at in zip(self._members, memory, state, strict=True)
         ]
         each = torch.stack([torch.log_softmax(scores, -1) for scores, _, _ in steps])
-        scores = torch.logsumexp(each, 0) - torch.tensor(len(steps)).log()
+        scores = torch.logsumexp(each, 0) - math.log(len(steps))
         looked = [weights for _, _, weights in steps if weights is not None]
         weights = torch.stack(looked).mean(0) if looked else None
         return scores, [after for _, after, _ in steps], weights
@@ -110,10 +163,10 @@ class Ensemble(nn.Module):
     def take(
         self, memory: list[Any], state: list[Any], rows: Tensor, *, same_sources: bool = False
     ) -> tuple[list[Any], list[Any]]:
-        """Go on with these rows; as :meth:`Seq2Seq.take`."""
+        """Go on with these rows."""
         taken = [
             member.take(mine, at, rows, same_sources=same_sources)
-            for member, mine, at in zip(self.members, memory, state, strict=True)
+            for member, mine, at in zip(self._members, memory, state, strict=True)
         ]
         return [mine for mine, _ in taken], [at for _, at in taken]
 

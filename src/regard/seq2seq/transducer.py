@@ -12,7 +12,8 @@ from regard.seq2seq.ensemble import Ensemble, joined, load_any
 from regard.seq2seq.metrics import ErrorRates, error_rates
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.pairs import Pairs
-from regard.seq2seq.search import Constraint, Hypothesis, SearchSettings, search
+from regard.seq2seq.search import Constraint, Hypothesis, SearchSettings, Stepper, search
+from regard.seq2seq.swift import swift
 from regard.seq2seq.vocab import UNK
 
 __all__ = ["Answer", "Prediction", "Transducer"]
@@ -106,8 +107,16 @@ class Transducer:
         read = [self._read(i, source, unknown) for i, source in enumerate(sources)]
         looks = need_weights or (unknown == "copy" and any(unknowns for _, _, unknowns in read))
         found: dict[int, Prediction] = {}
+        stepper = swift(self.model)
         for rows in _batches([len(ids) for _, ids, _ in read], batch_tokens // how.beam):
-            answers = self._search([read[row][1] for row in rows], rows, how, constraint, looks)
+            answers = self._search(
+                stepper,
+                [read[row][1] for row in rows],
+                rows=rows,
+                how=how,
+                constraint=constraint,
+                need_weights=looks,
+            )
             for row, hypotheses in zip(rows, answers, strict=True):
                 symbols, ids, unknowns = read[row]
                 copied: list[str | None] = []
@@ -197,7 +206,9 @@ class Transducer:
 
     def _search(
         self,
+        stepper: Stepper,
         ids: list[list[int]],
+        *,
         rows: list[int],
         how: SearchSettings,
         constraint: Constraint | None,
@@ -217,7 +228,7 @@ class Transducer:
                 limit = self.description.longest_answer(len(each))
             limits.append(max(limit, shortest))
         return search(
-            self.model,
+            stepper,
             source.to(device),
             None if lengths is None else lengths.to(device),
             how,

@@ -92,12 +92,14 @@ def greedy(
 def quiet(model: Stepper) -> Iterator[None]:
     """Run a block without dropout and without gradients."""
     training = model.training
-    model.eval()
+    if training:  # visiting all parts of a model takes as long as a step
+        model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        model.train(training)
+        if training:
+            model.train()
 
 
 @dataclass

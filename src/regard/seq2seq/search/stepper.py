@@ -10,7 +10,10 @@ __all__ = ["Stepper"]
 class Stepper(Protocol):
     """A model that can be run freely: :class:`~regard.seq2seq.model.Seq2Seq`, an ensemble."""
 
-    training: bool
+    @property
+    def training(self) -> bool:
+        """Whether dropout is on."""
+        ...
 
     @property
     def attends(self) -> bool:
