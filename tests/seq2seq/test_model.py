@@ -195,6 +195,26 @@ def test_the_weights_depend_on_the_seed_alone():
     assert not all(torch.equal(one[name], three[name]) for name in one)
 
 
+def test_weights_bear_the_names_that_the_first_version_wrote():
+    gru = {f"{part}_{side}" for part in ("weight", "bias") for side in ("ih", "hh")}
+    assert set(_model().state_dict()) == {
+        "encoder.embedding.weight",
+        *(f"encoder.gru.{name}_l0{way}" for name in gru for way in ("", "_reverse")),
+        "encoder.bridge.weight",
+        "encoder.bridge.bias",
+        "embedding.weight",
+        *(f"decoder.attention.{name}" for name in ("W_a", "U_a", "v_a")),
+        *(f"decoder.cell.{name}" for name in gru),
+        "readout.weight",
+        "readout.bias",
+    }
+    assert {name for name in _model("general").state_dict() if "decoder" in name} == {
+        "decoder.W_c",
+        "decoder.attention.W",
+        *(f"decoder.gru.{name}_l0" for name in gru),
+    }
+
+
 def test_a_readout_layer_can_be_put_in_between(batch):
     scored = _model(d_readout=23)(batch.source, batch.inputs, batch.source_lengths)
     assert scored.symbol_scores.shape == (3, 4, 19)
