@@ -1,6 +1,8 @@
 import io
+import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -309,6 +311,58 @@ def test_a_model_together_with_itself_answers_as_alone(model, capsys):
     alone = capsys.readouterr().out
     assert _run("predict", model, "abc", "dd", "--scores", "--with", model) == 0
     assert capsys.readouterr().out == alone
+
+
+def test_every_line_in_gets_one_line_out_whatever_it_holds(model, typed, capsys):
+    draw = random.Random(7)
+    pieces = [*"abcd\t\\\r \x1b\x7f\x85\u2028\u0301\u05d0\u200f\ufeff", "e\u0301", "\U0001f600"]
+    lines = ["".join(draw.choices(pieces, k=draw.randrange(9))) for _ in range(211)]
+    for options in (
+        [],
+        ["--unknown", "drop"],
+        ["--unknown", "copy"],
+        ["--nbest", "1", "--align"],
+    ):
+        typed("\n".join([*lines, ""]).encode())
+        assert _run("predict", model, *options) == 0
+        out = capsys.readouterr().out
+        assert out.count("\n") == len(lines)
+        for line, answer in zip(lines, out.split("\n"), strict=False):
+            # A carriage return at the very end belongs to the line end.
+            text = line.removesuffix("\r")
+            escaped = text.replace("\\", r"\\").replace("\t", r"\t").replace("\r", r"\r")
+            assert answer.startswith(escaped + "\t" if text else "")
+
+
+@pytest.fixture(scope="module")
+def inflector(tmp_path_factory):
+    path = tmp_path_factory.mktemp("features")
+    words = ["".join(letters) for letters in itertools.product("abc", repeat=3)]
+    (path / "d.tsv").write_text("".join(f"{w}\t{w}s\tN;PL\n" for w in words))
+    sizes = ("--hidden", "7", "--state", "11", "--steps", "7")
+    columns = ("--features-column", "3")
+    assert _run("train", path / "d.tsv", "--out", path / "m", *sizes, *columns) == 0
+    return path / "m"
+
+
+def test_features_are_a_column_of_input_and_output(inflector, typed, capsys):
+    typed(b"ab\tN;PL\nab\n\tN;PL\n")
+    assert _run("predict", inflector, "--scores") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows] == [["ab", "N;PL"], ["ab", ""], ["", "N;PL"]]
+    assert all(len(row) == 4 for row in rows)
+    assert _run("predict", inflector, "ab\tN;XX", "--format", "json", "--align") == 0
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    assert answer["source"] == "ab\tN;XX"
+    assert answer["source_symbols"] == ["[N]", "[XX]", "a", "b"]
+    assert "'[XX]'" in captured.err
+
+
+def test_an_unknown_feature_is_never_copied(inflector, capsys):
+    assert _run("predict", inflector, "ab\tX;Y;Z;W", "--unknown", "copy") == 0
+    answer = capsys.readouterr().out.rstrip("\n").split("\t")[2]
+    assert set(answer) <= set("abcs")
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,15 @@ class Transducer:
                 )
         return [found[row] for row in range(len(sources))]
 
-    def error_rates(self, pairs: Pairs) -> ErrorRates:
+    def error_rates(self, pairs: Pairs, *, search: SearchSettings | None = None) -> ErrorRates:
         """Score the model against the references of some pairs.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            Several with one source give it several references.
+        search : SearchSettings, optional
+            How to search; greedy by default.
 
         Notes
         -----
@@ -146,7 +153,7 @@ class Transducer:
         """
         references = pairs.references()
         target = self.description.target
-        predictions = self.predict(list(references), need_weights=False)
+        predictions = self.predict(list(references), search=search, need_weights=False)
         return error_rates(
             [prediction.target_symbols for prediction in predictions],
             [[target.split(text) for text in texts] for texts in references.values()],
