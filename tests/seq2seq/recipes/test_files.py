@@ -75,6 +75,18 @@ def test_two_files_of_one_name_are_not_chosen_between(tmp_path):
     assert f"a/{NAMES[0]}, b/{NAMES[0]}" in said
 
 
+def test_a_hint_tells_two_years_of_one_name_apart(tmp_path):
+    for year in ("2020", "2021"):
+        _archive(tmp_path / f"task-{year}.tar.xz", {f"d/{n}": year.encode() for n in NAMES})
+    with located(tmp_path, NAMES, **SAID, hint="2021") as paths:
+        assert {path.read_text() for path in paths.values()} == {"2021"}
+    with (
+        pytest.raises(InputError, match="there 2 times"),
+        located(tmp_path, NAMES, **SAID, hint="2019"),
+    ):
+        pass
+
+
 def test_what_is_no_directory_is_refused(tmp_path):
     (tmp_path / "file.tsv").write_text("x")
     assert "neither a directory nor" in _refusal(tmp_path / "file.tsv")

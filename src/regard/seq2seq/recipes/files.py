@@ -21,7 +21,12 @@ _LARGEST = 256 << 20  # bytes of one member of an archive
 
 @contextmanager
 def located(
-    data_dir: str | Path | None, names: Sequence[str], *, what: str, home: str
+    data_dir: str | Path | None,
+    names: Sequence[str],
+    *,
+    what: str,
+    home: str,
+    hint: str | None = None,
 ) -> Iterator[dict[str, Path]]:
     """Yield where the files are, for as long as the block lasts.
 
@@ -36,6 +41,9 @@ def located(
         The data set, for messages.
     home : str
         Where the data can be had.
+    hint : str, optional
+        Of several files of one name, those count whose path below the directory, or whose
+        archive's name, contains this: another year's data have files of the same names.
 
     Raises
     ------
@@ -73,6 +81,8 @@ def located(
             for archive in [root] if is_archive else sorted(root.rglob("*")):
                 if archive.name.endswith(_ARCHIVES) and archive.is_file():
                     _unpack(archive, found, Path(made))
+        if hint is not None:
+            found = {name: _hinted(paths, hint) for name, paths in found.items()}
         yield {name: _one(name, paths, root, expected, home) for name, paths in found.items()}
 
 
@@ -99,6 +109,11 @@ def _unpack(archive: Path, found: dict[str, dict[str, Path]], made: Path) -> Non
                 help="get it again, or unpack it and name its directory",
             )
         ) from error
+
+
+def _hinted(paths: dict[str, Path], hint: str) -> dict[str, Path]:
+    wanted = {said: path for said, path in paths.items() if hint in said}
+    return wanted if len(paths) > 1 and wanted else paths
 
 
 def _one(name: str, paths: dict[str, Path], root: Path, expected: str, home: str) -> Path:

@@ -108,7 +108,7 @@ def recipe(language: str, data_dir: str | Path | None) -> Recipe:
 
 def _load(language: str, data_dir: str | Path | None, title: str, form: str) -> Parts:
     names = [f"{language}_{part}.tsv" for part in Parts._fields]
-    with located(data_dir, names, what=title, home=HOME) as paths:
+    with located(data_dir, names, what=title, home=HOME, hint="2020") as paths:
         read = (read_pairs(paths[name], normal_form=form) for name in names)
         # A model says what it was made from, not where that lay.
         return Parts(*(replace(p, name=name) for p, name in zip(read, names, strict=True)))
