@@ -83,7 +83,7 @@ def recipe(language: str, data_dir: str | Path | None) -> Recipe:
         title=title,
         load=partial(_load, language, data_dir, title),
         job=_job,
-        seconds=900.0,
+        seconds=300.0,
         members=2,
         beam=1,
         measures=(
