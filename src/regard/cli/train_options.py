@@ -141,6 +141,9 @@ model_options = _grouped(
         type=click.Choice(["dot", "general", "concat"]),
         help="Of --attention local-m and local-p; default general.",
     ),
+    click.option("--reach", type=_POSITIVE, help="Of local-m and local-p: symbols to a side."),
+    click.option("--filters", type=_SIZE, help="Of --attention location; default 10."),
+    click.option("--filter-width", type=_SIZE, help="Of --attention location; default 11."),
     click.option("--input-feeding", is_flag=True, help="For dot, general and concat."),
     click.option("--cell", type=click.Choice(["gru", "lstm"]), help="Default gru."),
     click.option("--embedding", type=_SIZE, help="Size of a symbol's embedding; default 64."),
@@ -150,6 +153,7 @@ model_options = _grouped(
     ),
     click.option("--layers", type=_LAYERS, help="Of the encoder; default 1."),
     click.option("--decoder-layers", type=_LAYERS, help="Default 1."),
+    click.option("--readout", type=_SIZE, help="Layer below the output layer; default none."),
     click.option("--one-direction", is_flag=True, help="Let the encoder read forwards only."),
     click.option(
         "--tied", is_flag=True, help="Target embedding and output layer are one matrix."

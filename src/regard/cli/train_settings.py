@@ -36,6 +36,10 @@ _TRAINING = (
 )
 _MODEL = {
     "score": "score",
+    "reach": "reach",
+    "filters": "filters",
+    "filter_width": "filter_width",
+    "readout": "d_readout",
     "input_feeding": "input_feeding",
     "cell": "cell",
     "embedding": "d_in",

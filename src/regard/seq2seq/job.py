@@ -13,6 +13,7 @@ from regard.seq2seq.batch import PairBatches
 from regard.seq2seq.board import Board
 from regard.seq2seq.checkpoint import Description, load_description
 from regard.seq2seq.clock import Clock
+from regard.seq2seq.device import usable_device
 from regard.seq2seq.held_out import HeldOut
 from regard.seq2seq.keeper import Keeper
 from regard.seq2seq.log import CsvLog
@@ -195,15 +196,17 @@ def train_pairs(
             lambda: _same_run(load_description(saved), wanted, saved)
         )
         keeper = Keeper(where, description)
-    check_memory(description.model)
+    place = usable_device(device)
+    training = settings.train
+    check_memory(description.model, copies=max(1, training.average) + bool(training.ema))
     evaluate = HeldOut(description, _first(held_out, _LOOKED_AT), settings.metric)
-    model = new_model(description.model, seed=settings.train.seed)
+    model = new_model(description.model, seed=training.seed)
     with ExitStack() as closing:
         shown = [] if on_progress is None else [on_progress]
         trainer = Trainer(
-            model.to(device),
+            model.to(place),
             _batches(pairs, description, settings),
-            settings.train,
+            training,
             evaluate=evaluate,
             on_progress=_to_all(shown),
             save=keeper.save if keeper is not None else None,
