@@ -1,6 +1,7 @@
 """Writing a model's answers, a line or more for every line in."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -241,16 +242,18 @@ class Writer:
         form: dict[str, Any] = {
             "target": answer.target,
             "finished": hypothesis.finished,
-            "log_prob": hypothesis.log_prob,
-            "score": hypothesis.score,
+            "log_prob": _number(hypothesis.log_prob),
+            "score": _number(hypothesis.score),
         }
         if self._form.scores:
-            form["log_probs"] = list(hypothesis.log_probs)
+            form["log_probs"] = [_number(each) for each in hypothesis.log_probs]
         if self._form.align and hypothesis.weights is not None:
             label = self._transducer.description.target.label
             form["target_symbols"] = [label(symbol) for symbol in answer.target_symbols]
             form["links"] = _links(answer)
-            form["weights"] = [[round(float(w), 6) for w in row] for row in hypothesis.weights]
+            form["weights"] = [
+                [_number(round(float(w), 6)) for w in row] for row in hypothesis.weights
+            ]
         return form
 
 
@@ -260,6 +263,11 @@ def _links(answer: "Answer") -> list[list[int]]:
     if weights is None:
         return []
     return [[int(row.argmax()), i] for i, row in enumerate(weights)]
+
+
+def _number(value: float) -> float | None:
+    """Return a number that JSON has; a model gone wrong may answer with others."""
+    return value if math.isfinite(value) else None
 
 
 def _json(form: dict[str, Any]) -> str:

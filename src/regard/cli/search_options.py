@@ -81,7 +81,9 @@ def search_options(command: _Command) -> _Command:
                 help="The only symbols to answer; @FILE reads them from a file.",
             ),
             click.option(
-                "--lexicon", type=Where(), help="The only answers to give: a file, one a line."
+                "--lexicon",
+                type=Where(no_dash=True),
+                help="The only answers to give: a file, one a line.",
             ),
             click.option(
                 "--min-length",

@@ -224,3 +224,11 @@ def test_a_beam_that_makes_no_sense_is_refused(model, batch, beam, nbest):
 
 def test_no_sources_have_no_answers(model):
     assert beam_search(model, torch.zeros(0, 3, dtype=torch.long), max_length=3) == []
+
+
+def test_scores_that_are_no_numbers_end_in_an_empty_answer(tiny):
+    with torch.no_grad():
+        tiny.readout.bias.fill_(torch.nan)
+    source = torch.tensor([[4, 5, 6], [7, 8, 9]])
+    for answers in beam_search(tiny, source, max_length=5, beam=3, nbest=2):
+        assert [(a.ids, a.finished, a.score) for a in answers] == [((), False, -math.inf)]

@@ -1,5 +1,6 @@
 """How the hypotheses of a beam came to be, and reading them off at the end."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,12 @@ class Trace:
         *found : Found
             Those of the first go before those of the second, and so on; there are never more
             answers than one of them has columns.
+
+        Returns
+        -------
+        answers : list of lists of Hypothesis
+            At least one an example: an empty one without an end where there is none, as with
+            scores that are no numbers.
         """
         answers: list[list[Hypothesis]] = [[] for _ in self._widths]
         most = found[0].scores.shape[1]
@@ -93,6 +100,11 @@ class Trace:
                         score=float(part.scores[row, columns[i]]),
                     )
                 )
+        for example, each in enumerate(answers):
+            if not each:
+                looked = np.zeros((0, self._widths[example]), dtype=np.float32)
+                weights = looked if self._weights else None
+                each.append(Hypothesis((), (), False, weights, -math.inf))
         return answers
 
     def _paths(
