@@ -76,7 +76,7 @@ class Subwords:
                     help="pip install 'regard[subwords]'",
                 )
             )
-        # The sum of the same numbers in another order is another number.
+        # Sums of the same numbers in another order may differ in their last bit.
         lines = sorted(
             " " + part.replace(_RESERVED, " ") for text in texts for part in text.split(_MARK)
         )

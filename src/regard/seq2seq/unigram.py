@@ -48,9 +48,9 @@ class Unigram:
         known = [True] * (len(text) + 1)
 
         def offer(start: int, end: int, total: float, is_known: bool) -> None:
-            before = best[end]
+            total, before = _single(total), best[end]
             if before is None or total > before:
-                best[end], starts[end], known[end] = _single(total), start, is_known
+                best[end], starts[end], known[end] = total, start, is_known
 
         for start in range(len(text)):
             here = best[start]
@@ -60,7 +60,7 @@ class Unigram:
                 if score is not None:
                     offer(start, end, here + score, True)
             if text[start] not in self._scores:
-                offer(start, start + 1, _single(here + self._unknown), False)
+                offer(start, start + 1, here + self._unknown, False)
         return _joined(text, starts, known)
 
     def _add(self, piece: dict[int, int | bytes]) -> None:

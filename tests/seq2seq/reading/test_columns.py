@@ -63,7 +63,11 @@ BAD = {
         Columns("lemma", "form"),
         ["line 1", "no column 'lemma'", "'lema', 'form'", "did you mean 'lema'"],
     ),
-    "a name twice": ("a\ta\tb\n", Columns("a", "b"), ["line 1", "2 columns 'a'"]),
+    "a name twice": (
+        "a\ta\tb\n",
+        Columns("a", "b"),
+        ["line 1", "2 columns 'a'", "choose another name"],
+    ),
     "one column, two parts": (
         "a\tb\nc\td\n",
         Columns(1, "a"),
