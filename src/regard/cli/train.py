@@ -118,9 +118,10 @@ def train(
     }
     go_on = f"go on with  {command} --resume"
     with before_stopping(lambda: go_on if _has_run(out) else None):
-        if (how["ensemble"] or 1) > 1:
+        members = how["ensemble"] or (task.members if world.size == 1 else 1)
+        if members > 1:
             _refuse_for_ensemble(world.size, how["tensorboard"])
-            together = {"members": how["ensemble"], "jobs": how["jobs"], "threads": threads}
+            together = {"members": members, "jobs": how["jobs"], "threads": threads}
             found = _trained_together(task, go_on, options | together)
         else:
             found = _trained(task, go_on, options)
@@ -129,19 +130,23 @@ def train(
         transducer, results = found
         if not world.is_first:
             return 0
-        scores = {"dev": transducer.error_rates(task.dev)}
+        from regard.seq2seq.search import SearchSettings
+
+        search = SearchSettings(task.beam)
+        scores = {"dev": transducer.error_rates(task.dev, search=search)}
         if task.test is not None:
-            scores["test"] = transducer.error_rates(task.test)
+            scores["test"] = transducer.error_rates(task.test, search=search)
     _tell(scores, results, form, out)
     if task.recipe is not None and form == "text":
         from regard.seq2seq.recipes.beside import beside
 
         say(beside(task.recipe, scores["test"]))
+    beam = f" --beam {task.beam}" if task.beam > 1 else ""
     steps, seconds = sum(r.steps for r in results), sum(r.seconds for r in results)
     click.echo(
         f"{steps} steps, {seconds:.0f} CPU seconds of training; model in {out}\n"
         f"made by   {command}\n"
-        f"try it    regard predict {shlex.quote(out)} -i - < words.txt",
+        f"try it    regard predict {shlex.quote(out)}{beam} -i - < words.txt",
         err=True,
     )
     return 0
@@ -203,7 +208,8 @@ def _refuse_for_ensemble(processes: int, tensorboard: str | None) -> None:
                 f"--ensemble and {with_it} do not go together",
                 expected="one of the two",
                 got="both",
-                help="members have processes of their own, and a log.csv each",
+                because="members have processes of their own, and a log.csv each",
+                help="--ensemble 1 trains one model",
             )
         )
 

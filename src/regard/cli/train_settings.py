@@ -57,6 +57,10 @@ class Task(NamedTuple):
     test: "Pairs | None"
     settings: "JobSettings"
     recipe: "Recipe | None" = None
+    members: int = 1
+    """Models that answer together, unless another number is asked for."""
+    beam: int = 1
+    """Width of the search that the scores are stated for."""
 
 
 def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task:
@@ -92,7 +96,7 @@ def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task
         )
     if recipe is not None:
         settings = settings_of(recipe, seed=seed, **given)
-        return Task(*recipe.load(), settings, recipe)
+        return Task(*recipe.load(), settings, recipe, recipe.members, recipe.beam)
     return _file(data, seed=seed, **given)
 
 
