@@ -58,7 +58,9 @@ def test_members_say_which_they_are_at_each_tenth_and_each_look(capsys):
     for step in range(1, 101):
         for member in (0, 1):
             look = Evaluation(step, 1.5, 0.25) if step == 33 else None
-            progress.show(member, Progress(step, 100, 1.5, 0.01, look, None, step / 100))
+            event = Progress(step, 100, 1.5, 0.01, look, None, step / 100, seconds=step / 2)
+            progress.show(member, event)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 22
-    assert "member 1  33 %  step 33  loss 1.500  held-out error rate 25.00 %" in lines
+    look = "member 1  33 %  step 33  loss 1.500  held-out error rate 25.00 %"
+    assert f"{look}  about 34 s left" in lines

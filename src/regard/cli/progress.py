@@ -137,4 +137,7 @@ class MembersProgress:
         line += f"  loss {event.loss:.3f}"
         if event.evaluation is not None:
             line += f"  held-out error rate {100 * event.evaluation.error_rate:.2f} %"
+        if 0 < event.share_done < 1:
+            left = event.seconds * (1 - event.share_done) / event.share_done
+            line += f"  about {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)

@@ -284,7 +284,11 @@ def _serve(pipe: Connection, order: _Order) -> None:
         now = time.monotonic()
         if event.evaluation is not None or event.step == event.total or now - sent_at > _PAUSE:
             sent_at = now
-            pipe.send(event)
+            try:
+                pipe.send(event)
+            except OSError:
+                # The parent was killed: whoever resumes the run must find it alone.
+                os._exit(1)
 
     kind = order.settings.train.clock
     spent = max(0.0, time.time() - order.began) if kind == "wall" else time.process_time()
