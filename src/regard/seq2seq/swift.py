@@ -66,7 +66,7 @@ class _Swift:
             self._d_s = decoder.d_s
             self._lstm = decoder.cell_kind == "lstm"
             self._gates = functional.linear(embedding, cell.weight_ih[:, :d_in], cell.bias_ih)
-            self._from_context = cell.weight_ih[:, d_in:].detach().t().contiguous()
+            self._from_context = cell.weight_ih[:, d_in:].detach().t()
             none = cell.bias_hh.new_zeros(decoder.d_attn)
             self._from_state = (
                 torch.cat([cell.weight_hh, attention.W_a]).detach().t().contiguous()
@@ -77,7 +77,7 @@ class _Swift:
             self._from_symbol = functional.linear(
                 embedding, readout.weight[:, d_out:], readout.bias
             )
-            self._from_output = readout.weight[:, :d_out].detach().t().contiguous()
+            self._from_output = readout.weight[:, :d_out].detach().t()
 
     @property
     def training(self) -> bool:
