@@ -179,7 +179,8 @@ def main() -> None:
             "model": {
                 "weights": weights,
                 "shape": transducer.description.model.to_json(),
-                "made_by": transducer.description.made_by,
+                "settings": transducer.description.made_by.get("settings"),
+                "train": transducer.description.made_by.get("train"),
             },
             "repeats": given.repeats,
             "rows": rows,
