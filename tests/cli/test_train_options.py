@@ -1,7 +1,10 @@
 import csv
 import json
+import subprocess
+import sys
 
 import pytest
+import torch
 
 from regard.cli.main import run
 from regard.cli.train_options import Duration
@@ -134,3 +137,25 @@ def test_options_that_do_not_hold_are_refused(data, tmp_path, capsys, arguments,
     assert said in captured.err
     assert "Traceback" not in captured.err
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_torchrun_trains_the_model_that_one_process_trains(data, tmp_path):
+    together, alone = tmp_path / "together", tmp_path / "alone"
+    options = (*TINY, "--steps", "11", "--looks", "2", "--target-symbols", "spaces")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*torchrun, "--nproc-per-node", "2", "-m", "regard", "train", data]
+    done = subprocess.run(
+        [str(word) for word in (*command, "--out", together, *options)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("symbol error rate") == 1  # one process speaks
+    assert "--accumulate 2" in done.stderr
+    assert _run("train", data, "--out", alone, "--accumulate", 2, *options) == 0
+    one, two = (Transducer.load(out).model.state_dict() for out in (alone, together))
+    for name, wanted in one.items():
+        torch.testing.assert_close(two[name], wanted, rtol=0, atol=1e-5)
