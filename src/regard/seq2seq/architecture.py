@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
 from regard.errors import InputError, ShapeError, explain
-from regard.nn.recurrence import CELLS
 from regard.seq2seq.vocab import FIRST
 
 __all__ = ["ATTENTIONS", "LOCAL", "LUONG", "ModelConfig"]
@@ -26,6 +25,9 @@ ATTENTIONS = (
     "monotonic",
     "bahdanau-paper",
 )
+
+# As regard.nn.recurrence has them; that loads PyTorch, and a configuration is read without it.
+_CELLS = ("gru", "lstm")
 
 # How many entries the first version had: those before ``cell``.
 _FIRST_ENTRIES = 12
@@ -137,7 +139,7 @@ class ModelConfig:
         _require(self, "d_readout", self.d_readout >= 0, "at least 0")
         _require(self, "dropout", 0 <= self.dropout < 1, "from 0 to below 1")
         _require(self, "v_scale", 0 < self.v_scale < float("inf"), "a positive number")
-        _require(self, "cell", self.cell in CELLS, _one_of(CELLS))
+        _require(self, "cell", self.cell in _CELLS, _one_of(_CELLS))
         self._settle_particulars()
         if self.attention == "bahdanau-paper":
             self._settle_paper()

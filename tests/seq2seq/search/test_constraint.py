@@ -11,18 +11,18 @@ SYMBOLS = 19
 
 def test_a_trie_knows_what_may_follow_each_prefix():
     trie = Trie([(5, 7), (5, 7, 11), (13,), ()], SYMBOLS)
-    nodes = torch.zeros(3, dtype=torch.long)
+    nodes = np.zeros(3, dtype=np.int64)
     assert trie.longest == 3
 
     def may(forbidden):
-        return [np.flatnonzero(~row).tolist() for row in forbidden.numpy()]
+        return [np.flatnonzero(~row).tolist() for row in forbidden]
 
     assert may(trie.forbidden(nodes)) == [[EOS, 5, 13]] * 3
-    nodes = trie.advance(nodes, torch.tensor([5, 13, 5]))
+    nodes = trie.advance(nodes, np.array([5, 13, 5]))
     assert may(trie.forbidden(nodes)) == [[7], [EOS], [7]]
-    nodes = trie.advance(nodes, torch.tensor([7, EOS, 7]))
+    nodes = trie.advance(nodes, np.array([7, EOS, 7]))
     assert may(trie.forbidden(nodes))[::2] == [[EOS, 11]] * 2
-    nodes = trie.advance(nodes, torch.tensor([11, 5, 11]))
+    nodes = trie.advance(nodes, np.array([11, 5, 11]))
     assert may(trie.forbidden(nodes))[::2] == [[EOS]] * 2
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.seq2seq.search.greedy import quiet
+from regard.seq2seq.search.follow import quiet
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.stepper import Stepper
 from regard.seq2seq.vocab import BOS, PAD

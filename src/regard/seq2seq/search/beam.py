@@ -1,15 +1,17 @@
 """Beam search: the likeliest few beginnings of every length are followed together."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Integer
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.axes import checked
 from regard.errors import InputError, explain
 from regard.seq2seq.search.constraint import Constraint, forbid_reserved
-from regard.seq2seq.search.greedy import quiet
+from regard.seq2seq.search.follow import quiet, restrict
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.limits import limits_of
 from regard.seq2seq.search.ranking import Ranking
@@ -179,7 +181,7 @@ class _Beams:
         self._previous = torch.full((batch,), BOS, device=device)
         # The logarithm of a beginning's probability; minus infinity once it is given up.
         self._scores = torch.zeros(batch, 1, device=device)
-        self._nodes = constraint.start(batch, device) if constraint is not None else None
+        self._nodes = constraint.start(batch) if constraint is not None else None
         self._real: Tensor | None = None
         self._looked: Tensor | None = None
         if ranking.coverage:
@@ -207,7 +209,7 @@ class _Beams:
             self._looked = self._looked + weights
         log_probs = torch.log_softmax(forbid_reserved(scores), dim=-1)
         if self._constraint is not None:
-            log_probs = self._constraint.restrict(log_probs, self._nodes, self._step)
+            log_probs = restrict(log_probs, self._constraint, self._nodes, self._step)
         symbols = log_probs.shape[1]
         sums = self._scores.unsqueeze(-1) + log_probs.view(sources, width, symbols)
         count = min(self._beam, width * symbols)
@@ -217,7 +219,7 @@ class _Beams:
         first = torch.arange(sources, device=flat.device).unsqueeze(1) * width
         parents = first + slots
         each = log_probs.view(-1)[parents * symbols + chosen]
-        self._trace.looks(weights if need_weights else None)
+        self._trace.looks(_array(weights) if need_weights and weights is not None else None)
 
         ends = (chosen == EOS) & (totals > -torch.inf)
         if bool(ends.any()):
@@ -273,7 +275,7 @@ class _Beams:
             totals, parents = totals[alive], parents[alive]
             chosen, each = chosen[alive], each[alive]
         rows, self._previous = parents.reshape(-1), chosen.reshape(-1)
-        self._trace.chose(rows, self._previous, each.reshape(-1))
+        self._trace.chose(_array(rows), _array(self._previous), _array(each.reshape(-1)))
         self._scores = totals
         self._step += 1
         if not len(self._sources):
@@ -287,7 +289,9 @@ class _Beams:
         if self._real is not None and not same:
             self._real = self._real[rows]
         if self._constraint is not None and self._nodes is not None:
-            self._nodes = self._constraint.advance(self._nodes[rows], self._previous)
+            self._nodes = self._constraint.advance(
+                self._nodes[_array(rows)], _array(self._previous)
+            )
 
     def _answers(self) -> list[list[Hypothesis]]:
         order = torch.cat([sources for sources, _, _ in self._done]).cpu().numpy()
@@ -296,10 +300,15 @@ class _Beams:
         return self._trace.read(order, finished, cut)
 
 
+def _array(values: Tensor) -> NDArray[Any]:
+    """Return numbers for what looks back at a search; of whatever precision, in single."""
+    return (values.float() if values.is_floating_point() else values).cpu().numpy()
+
+
 def _found(finished: bool, parts: list[_Best]) -> Found:
     return Found(
         finished,
-        torch.cat([part.scores for part in parts]).float().cpu().numpy(),
-        torch.cat([part.places for part in parts]).cpu().numpy(),
-        torch.cat([part.log_probs for part in parts]).float().cpu().numpy(),
+        _array(torch.cat([part.scores for part in parts])),
+        _array(torch.cat([part.places for part in parts])),
+        _array(torch.cat([part.log_probs for part in parts])),
     )

@@ -5,13 +5,14 @@ up. So the answers from a lexicon are ranked by how likely the model finds each 
 all targets, and scores with and without a constraint compare.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
+from regard.axes import Array
 from regard.errors import InputError, explain
 from regard.seq2seq.vocab import BOS, EOS, FIRST, PAD, UNK
 
@@ -20,10 +21,10 @@ __all__ = ["Constraint", "Trie", "forbid_reserved"]
 _NEVER = (PAD, BOS, UNK)
 
 
-def forbid_reserved(symbol_scores: Tensor) -> Tensor:
+def forbid_reserved(symbol_scores: Array) -> Array:
     """Take padding, begin and unknown out of some scores, in place: no search answers them."""
     for index in _NEVER:
-        symbol_scores[..., index] = -torch.inf
+        symbol_scores[..., index] = -math.inf
     return symbol_scores
 
 
@@ -89,33 +90,28 @@ class Trie:
         keys = keys[order]
         starts = np.searchsorted(keys, np.arange(nodes + 1) * symbols)
         self.symbols = symbols
-        self._keys = torch.from_numpy(keys)
-        self._children = torch.from_numpy(children[order])
-        self._starts = torch.from_numpy(starts.astype(np.int64))
+        self._keys = keys
+        self._children = children[order]
+        self._starts = starts
 
-    def forbidden(self, nodes: Tensor) -> Tensor:
+    def forbidden(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return ``(batch, symbols)``, True where a prefix ``(batch,)`` cannot go on so."""
-        self._follow(nodes.device)
-        first, end = self._starts[nodes], self._starts[nodes + 1]
-        counts = end - first
-        rows = torch.repeat_interleave(counts)  # row 0 as often as it has edges, and so on
-        before = torch.cumsum(counts, 0) - counts
-        edges = torch.arange(len(rows), device=rows.device) + (first - before)[rows]
-        mask = torch.ones(len(nodes), self.symbols, dtype=torch.bool, device=nodes.device)
+        first = self._starts[nodes]
+        counts = self._starts[nodes + 1] - first
+        rows = np.repeat(np.arange(len(nodes)), counts)  # row 0 as often as it has edges ...
+        before = np.cumsum(counts) - counts
+        edges = np.arange(len(rows)) + (first - before)[rows]
+        mask = np.ones((len(nodes), self.symbols), dtype=np.bool_)
         mask[rows, self._keys[edges] % self.symbols] = False
         return mask
 
-    def advance(self, nodes: Tensor, symbols: Tensor) -> Tensor:
+    def advance(
+        self, nodes: NDArray[np.int64], symbols: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the prefixes one symbol later; the empty one where there is none."""
         wanted = nodes * self.symbols + symbols
-        places = torch.searchsorted(self._keys, wanted).clamp_(max=len(self._keys) - 1)
-        return torch.where(self._keys[places] == wanted, self._children[places], 0)
-
-    def _follow(self, device: torch.device) -> None:
-        if self._keys.device != device:
-            self._keys = self._keys.to(device)
-            self._children = self._children.to(device)
-            self._starts = self._starts.to(device)
+        places = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
+        return np.where(self._keys[places] == wanted, self._children[places], 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +121,7 @@ class Constraint:
     Parameters
     ----------
     allowed : (target_symbols,), bool, optional
-        True = may be answered. The end always may.
+        Of any library, on the CPU. True = may be answered. The end always may.
     trie : Trie, optional
         The only targets to answer. A limit below its longest cuts some of them.
     shortest : int
@@ -137,7 +133,7 @@ class Constraint:
         ``shortest`` is negative, or nothing at all is allowed.
     """
 
-    allowed: Tensor | None = None
+    allowed: Array | None = None
     trie: Trie | None = None
     shortest: int = 0
 
@@ -164,34 +160,42 @@ class Constraint:
         """Whether everything may be answered."""
         return self.allowed is None and self.trie is None and not self.shortest
 
-    def start(self, rows: int, device: torch.device) -> Tensor | None:
+    def start(self, rows: int) -> NDArray[np.int64] | None:
         """Return the prefixes of some sequences that have not begun; None without a trie."""
-        if self.trie is None:
-            return None
-        return torch.zeros(rows, dtype=torch.long, device=device)
+        return None if self.trie is None else np.zeros(rows, dtype=np.int64)
 
-    def restrict(self, log_probs: Tensor, nodes: Tensor | None, step: int) -> Tensor:
-        """Set what may not follow to minus infinity, in place.
+    def forbidden(
+        self, nodes: NDArray[np.int64] | None, step: int, symbols: int
+    ) -> NDArray[np.bool_] | None:
+        """Say what may not follow.
 
         Parameters
         ----------
-        log_probs : (batch, target_symbols)
         nodes : (batch,) or None
             From :meth:`start` or :meth:`advance`.
         step : int
             Symbols that every sequence has so far.
-        """
-        if self.allowed is not None:
-            allowed = self.allowed.to(log_probs.device).clone()
-            allowed[EOS] = True
-            log_probs.masked_fill_(~allowed, -torch.inf)
-        if self.trie is not None and nodes is not None:
-            log_probs.masked_fill_(self.trie.forbidden(nodes), -torch.inf)
-        if step < self.shortest:
-            log_probs[..., EOS] = -torch.inf
-        return log_probs
+        symbols : int
+            Size of the vocabulary.
 
-    def advance(self, nodes: Tensor | None, symbols: Tensor) -> Tensor | None:
+        Returns
+        -------
+        forbidden : (batch or 1, symbols), bool, or None
+            One row where it is the same for all; None where everything may follow.
+        """
+        mask = np.zeros((1, symbols), dtype=np.bool_)
+        if self.allowed is not None:
+            mask = ~np.asarray(self.allowed)[None]
+            mask[:, EOS] = False
+        if self.trie is not None and nodes is not None:
+            mask = mask | self.trie.forbidden(nodes)
+        if step < self.shortest:
+            mask[:, EOS] = True
+        return mask if mask.any() else None
+
+    def advance(
+        self, nodes: NDArray[np.int64] | None, symbols: NDArray[np.int64]
+    ) -> NDArray[np.int64] | None:
         """Return the prefixes one symbol later."""
         if self.trie is None or nodes is None:
             return None

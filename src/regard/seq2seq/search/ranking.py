@@ -7,8 +7,7 @@ coverage penalty adds what it costs to leave parts of the source unread.
 import math
 from dataclasses import dataclass
 
-from torch import Tensor
-
+from regard.axes import Array, namespace
 from regard.errors import InputError, explain
 
 __all__ = ["Ranking"]
@@ -100,8 +99,8 @@ class Ranking:
         return float(((5.0 + length) / 6.0) ** self.length)
 
     def score(
-        self, log_prob: Tensor, length: float, looked: Tensor | None, real: Tensor | None
-    ) -> Tensor:
+        self, log_prob: Array, length: float, looked: Array | None, real: Array | None
+    ) -> Array:
         """Score hypotheses of one length.
 
         Parameters
@@ -118,13 +117,14 @@ class Ranking:
         """
         score = log_prob / self.normaliser(length)
         if self.coverage and looked is not None:
-            missed = looked.clamp(_UNSEEN, 1.0).log()
+            xp = namespace(looked)
+            missed = xp.log(xp.clip(looked, _UNSEEN, 1.0))
             if real is not None:
-                missed = missed.masked_fill(~real, 0.0)
+                missed = xp.where(real, missed, xp.zeros_like(missed))
             score = score + self.coverage * missed.sum(-1)
         return score
 
-    def bound(self, log_prob: Tensor, longest: Tensor) -> Tensor:
+    def bound(self, log_prob: Array, longest: Array) -> Array:
         """Return what no continuation of some hypotheses can score above.
 
         Parameters
@@ -138,5 +138,5 @@ class Ranking:
         if isinstance(self.length, str):
             if self.length == "none":
                 return log_prob
-            return log_prob / longest.unsqueeze(1)
-        return log_prob / (((5.0 + longest) / 6.0) ** self.length).unsqueeze(1)
+            return log_prob / longest[:, None]
+        return log_prob / (((5.0 + longest) / 6.0) ** self.length)[:, None]

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.seq2seq.search.hypothesis import Hypothesis
 
@@ -47,16 +46,21 @@ class Trace:
         self._log_probs: list[NDArray[np.float32]] = []
         self._weights: list[NDArray[np.float32]] = []
 
-    def looks(self, weights: Tensor | None) -> None:
+    def looks(self, weights: NDArray[np.float32] | None) -> None:
         """Keep where the rows of a step looked."""
         if weights is not None:
-            self._weights.append(weights.float().cpu().numpy())
+            self._weights.append(weights)
 
-    def chose(self, parents: Tensor, symbols: Tensor, log_probs: Tensor) -> None:
+    def chose(
+        self,
+        parents: NDArray[np.int64],
+        symbols: NDArray[np.int64],
+        log_probs: NDArray[np.float32],
+    ) -> None:
         """Keep which rows of a step the next step's rows go on from, and with what symbol."""
-        self._parents.append(parents.cpu().numpy())
-        self._symbols.append(symbols.cpu().numpy())
-        self._log_probs.append(log_probs.float().cpu().numpy())
+        self._parents.append(parents)
+        self._symbols.append(symbols)
+        self._log_probs.append(log_probs)
 
     def read(self, order: NDArray[np.int64], *found: Found) -> list[list[Hypothesis]]:
         """Put the hypotheses together.

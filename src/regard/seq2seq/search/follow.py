@@ -18,7 +18,7 @@ from regard.seq2seq.search.ranking import Ranking
 from regard.seq2seq.search.stepper import Stepper
 from regard.seq2seq.vocab import BOS, EOS
 
-__all__ = ["Chooser", "follow", "greedy", "quiet"]
+__all__ = ["Chooser", "follow", "greedy", "quiet", "restrict"]
 
 # Rows that have ended are dropped when they make up this share: dropping copies the others.
 _DROP = 1 / 8
@@ -102,6 +102,24 @@ def quiet(model: Stepper) -> Iterator[None]:
             model.train()
 
 
+def restrict(
+    log_probs: Tensor, constraint: Constraint, nodes: NDArray[np.int64] | None, step: int
+) -> Tensor:
+    """Set what a constraint forbids to minus infinity, in place.
+
+    Parameters
+    ----------
+    log_probs : (rows, target_symbols)
+    constraint, nodes, step
+        As :meth:`~regard.seq2seq.search.constraint.Constraint.forbidden` takes them.
+    """
+    forbidden = constraint.forbidden(nodes, step, log_probs.shape[-1])
+    if forbidden is None:
+        return log_probs
+    mask = torch.from_numpy(forbidden).to(log_probs.device)
+    return log_probs.masked_fill_(mask, -torch.inf)
+
+
 @dataclass
 class _Record:
     """What happened, step by step; rows are numbers in the batch."""
@@ -157,14 +175,14 @@ def _run(
     last = torch.tensor(limits, device=device)
     previous = torch.full_like(rows, BOS)
     done = torch.zeros_like(rows, dtype=torch.bool)
-    nodes = constraint.start(len(rows), device) if constraint is not None else None
+    nodes = constraint.start(len(rows)) if constraint is not None else None
     memory, state = model.start(source, lengths)
     # One step more than the limit, in which a sequence may still end.
     for step in range(max(limits) + 1):
         scores, state, weights = model.step(previous, memory, state)
         log_probs = torch.log_softmax(forbid_reserved(scores), dim=-1)
         if constraint is not None:
-            log_probs = constraint.restrict(log_probs, nodes, step)
+            log_probs = restrict(log_probs, constraint, nodes, step)
         previous = choose(log_probs, rows, step)
         record.rows.append(rows)
         record.symbols.append(previous)
@@ -176,12 +194,12 @@ def _run(
         if ended == len(rows):
             return
         if constraint is not None:
-            nodes = constraint.advance(nodes, previous)
+            nodes = constraint.advance(nodes, previous.cpu().numpy())
         if ended > _DROP * len(rows):
             kept = (~done).nonzero().squeeze(1)
             memory, state = model.take(memory, state, kept)
             rows, previous, last, done = rows[kept], previous[kept], last[kept], done[kept]
-            nodes = None if nodes is None else nodes[kept]
+            nodes = None if nodes is None else nodes[kept.cpu().numpy()]
 
 
 def _hypotheses(

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.axes import checked
 from regard.errors import InputError, explain
 from regard.seq2seq.search.constraint import Constraint
-from regard.seq2seq.search.greedy import follow, quiet
+from regard.seq2seq.search.follow import follow, quiet
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.limits import limits_of
 from regard.seq2seq.search.ranking import Ranking
@@ -36,7 +36,7 @@ def sample(
     Parameters
     ----------
     model, source, source_lengths, max_length, ranking, constraint, need_weights
-        As :func:`~regard.seq2seq.search.greedy.greedy` takes them.
+        As :func:`~regard.seq2seq.search.follow.greedy` takes them.
     temperature : float
         The scores are divided by it: below 1 the likely becomes likelier, towards 0 the search
         is greedy.

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.errors import InputError, explain
 from regard.seq2seq.search.constraint import Constraint, Trie
@@ -58,15 +59,13 @@ def wanted(
     >>> wanted(vocab, lexicon=["ab", "cab", "xyz"]).left_out
     1
     """
-    allowed: torch.Tensor | None = None
+    allowed: NDArray[np.bool_] | None = None
     unknown: tuple[str, ...] = ()
     if allow is not None:
         symbols = dict.fromkeys(s for text in allow for s in vocab.split(text))
         known = set(vocab.symbols)
         unknown = tuple(symbol for symbol in symbols if symbol not in known)
-        allowed = torch.tensor(
-            [False] * FIRST + [symbol in symbols for symbol in vocab.symbols]
-        )
+        allowed = np.array([False] * FIRST + [symbol in symbols for symbol in vocab.symbols])
         if not bool(allowed.any()):
             raise InputError(
                 explain(
