@@ -280,8 +280,8 @@ def _members(path: Path) -> list[Path]:
 
 
 def _difference(mine: Vocab, theirs: Vocab) -> str:
-    missing = [s for s in mine.symbols if s not in set(theirs.symbols)]
-    more = [s for s in theirs.symbols if s not in set(mine.symbols)]
+    missing = [mine.label(s) for s in mine.symbols if s not in set(theirs.symbols)]
+    more = [theirs.label(s) for s in theirs.symbols if s not in set(mine.symbols)]
     parts = [f"{len(theirs)} ids of kind {theirs.kind}"]
     if missing:
         parts.append(f"without {' '.join(map(repr, missing[:5]))}")
