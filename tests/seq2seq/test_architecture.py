@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from regard.errors import InputError, ShapeError
+from regard.nn.recurrence import CELLS
 from regard.seq2seq.architecture import ATTENTIONS, ModelConfig
 
 # As the first version wrote it.
@@ -86,6 +87,11 @@ def test_an_entry_is_refused_where_it_says_nothing(attention, name, value, homes
 
 def test_no_input_feeding_may_be_said_where_there_is_none():
     assert ModelConfig(17, 19, input_feeding=False) == ModelConfig(17, 19)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_cell_that_a_decoder_takes_may_be_asked_for(cell):
+    assert ModelConfig(17, 19, cell=cell).cell == cell
 
 
 @pytest.mark.parametrize(
