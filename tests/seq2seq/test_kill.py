@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import os
 import random
+import shutil
 import signal
 import time
 
@@ -26,11 +27,17 @@ SETTINGS = JobSettings(
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
-def _train(where, steps=5, *, resume=False, save_every=0.0):
+def _train(where, steps=5, *, resume=False, save_every=0.0, force=False):
     training = dataclasses.replace(SETTINGS.train, steps=steps)
     settings = dataclasses.replace(SETTINGS, train=training)
     train_pairs(
-        PAIRS, HELD_OUT, settings, directory=where, resume=resume, save_every=save_every
+        PAIRS,
+        HELD_OUT,
+        settings,
+        directory=where,
+        resume=resume,
+        force=force,
+        save_every=save_every,
     )
 
 
@@ -70,18 +77,18 @@ def _content(where):
     return found, [row[:-1] for row in rows]
 
 
-def _kill_at_rename(number):
-    """Have this process die just before it renames a file for the n-th time."""
-    rename, left = os.replace, number
+def _kill_at(name, number):
+    """Have this process die just before it calls a function of ``os`` for the n-th time."""
+    call, left = getattr(os, name), number
 
-    def replace(*names):
+    def counted(*arguments, **options):
         nonlocal left
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         left -= 1
-        rename(*names)
+        return call(*arguments, **options)
 
-    os.replace = replace
+    setattr(os, name, counted)
 
 
 def test_a_run_that_is_killed_between_any_two_writes_goes_on_to_the_same_files(tmp_path):
@@ -94,7 +101,7 @@ def test_a_run_that_is_killed_between_any_two_writes_goes_on_to_the_same_files(t
         where.mkdir()
 
         def act(where=where, number=number):
-            _kill_at_rename(number)
+            _kill_at("replace", number)
             _train(where)
 
         ended = -_end_of(_in_child(act))
@@ -104,6 +111,27 @@ def test_a_run_that_is_killed_between_any_two_writes_goes_on_to_the_same_files(t
         assert _content(where) == wanted, number
         number += 1
     assert number > 15  # as many renames, and each was killed once
+
+
+def test_a_run_that_is_killed_while_it_clears_an_old_one_can_be_begun_again(tmp_path):
+    whole = tmp_path / "whole"
+    _train(whole)
+    wanted = _content(whole)
+    number, ended = 0, signal.SIGKILL
+    while ended and number < 13:
+        where = tmp_path / f"{number}"
+        shutil.copytree(whole, where)
+
+        def act(where=where, number=number):
+            _kill_at("unlink", number)
+            _train(where, force=True)
+
+        ended = -_end_of(_in_child(act))
+        assert ended in (0, signal.SIGKILL)
+        _train(where, force=True)
+        assert _content(where) == wanted, number
+        number += 1
+    assert number > 7  # more than the files that were there
 
 
 def test_a_run_that_is_killed_at_random_moments_ends_as_if_it_never_had_been(tmp_path):

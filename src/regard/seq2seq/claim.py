@@ -27,7 +27,8 @@ def claim_directory(
     path : Path
         Is created if it does not exist.
     names : collection of str
-        The files that will be written. With ``force`` old ones of these names are removed;
+        The files that will be written, the one that `is_ours` reads first. With ``force`` old
+        ones of these names are removed;
         others are never touched. What a killed process left of writing them is removed too.
     is_ours : callable
         From the directory to whether a run of the same kind is in it; only then does ``force``
@@ -67,8 +68,9 @@ def claim_directory(
     try:
         write_atomically(path / PROBE, bytes(1 << 16))
         (path / PROBE).unlink()
-        old = set(names) if force and not resume else set()
-        for name in leftovers | old:
+        # The first name last: as long as anything is left, it says whose it is.
+        old = reversed(list(names)) if force and not resume else ()
+        for name in [*leftovers, *old]:
             (path / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(unwritable(path, error)) from error

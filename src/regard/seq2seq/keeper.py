@@ -113,7 +113,7 @@ class Keeper:
         if not self._is_new:
             return
         with contextlib.suppress(OSError):
-            for name in FILES:
+            for name in reversed(FILES):
                 (self._directory / name).unlink(missing_ok=True)
             if self._created:
                 self._directory.rmdir()
