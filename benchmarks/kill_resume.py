@@ -3,9 +3,10 @@
     python benchmarks/kill_resume.py --rounds 20 --out docs/results/kill_resume.json
 
 One run is left alone. Then, once a round, the same command is killed at a moment that is drawn
-evenly from the whole time that the undisturbed run took, its start included; every file that is
-there is read; and the command is given again with --resume (without it, if the kill came before
-there was a directory). Weights, training state and printed scores must be those of the
+evenly from the time that the undisturbed run took from when its directory appeared to its end;
+in every fifth round the start of the process, before there is a directory, is drawn from too.
+Every file that is there is read, and the command is given again with --resume (without it, if
+there is no directory). Weights, training state and printed scores must be those of the
 undisturbed run, to the byte.
 """
 
@@ -61,9 +62,7 @@ def _rounds(place: Path, options: argparse.Namespace) -> dict[str, Any]:
     ]
     (place / "whole").mkdir()
     (place / "whole" / "pairs.tsv").write_bytes((place / "pairs.tsv").read_bytes())
-    began = time.monotonic()
-    scores = _finish(command, place / "whole")
-    seconds = time.monotonic() - began
+    starting, working, scores = _timed(command, place / "whole")
     wanted = _digests(place / "whole" / "run")
     moments = random.Random(options.seed)
     rounds = []
@@ -71,14 +70,16 @@ def _rounds(place: Path, options: argparse.Namespace) -> dict[str, Any]:
         where = place / str(number)
         where.mkdir()
         (where / "pairs.tsv").write_bytes((place / "pairs.tsv").read_bytes())
-        moment = moments.uniform(0.0, seconds)
-        killed = _kill(command, where, moment)
+        early = number % 5 == 0
+        moment = moments.uniform(0.0, working + (starting if early else 0.0))
+        killed = _kill(command, where, moment, from_start=early)
         inside, step = _read_all(where / "run")
         resume = ["--resume"] if (where / "run").is_dir() else []
         found = _finish([*command, *resume], where)
         rounds.append(
             {
                 "moment": round(moment, 2),
+                "counted_from": "start" if early else "directory",
                 "killed": killed,
                 "files": inside,
                 "saved_step": step,
@@ -87,7 +88,7 @@ def _rounds(place: Path, options: argparse.Namespace) -> dict[str, Any]:
         )
     return {
         "command": " ".join(["regard", *command[3:]]),
-        "seconds": round(seconds, 2),
+        "seconds": {"start": round(starting, 2), "after": round(working, 2)},
         "scores": scores,
         "rounds": rounds,
         "torch": str(torch.__version__),
@@ -104,11 +105,32 @@ def _write_data(path: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _kill(command: list[str], where: Path, moment: float) -> bool:
+def _started(command: list[str], where: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        command, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def _wait_for_directory(process: "subprocess.Popen[str]", where: Path) -> None:
+    while process.poll() is None and not (where / "run").is_dir():
+        time.sleep(0.01)
+
+
+def _timed(command: list[str], where: Path) -> tuple[float, float, dict[str, Any]]:
+    """Run to the end; return the seconds before and after there was a directory, and scores."""
+    began = time.monotonic()
+    with _started(command, where) as process:
+        _wait_for_directory(process, where)
+        appeared = time.monotonic()
+        out, _ = process.communicate()
+    return appeared - began, time.monotonic() - appeared, json.loads(out)
+
+
+def _kill(command: list[str], where: Path, moment: float, *, from_start: bool) -> bool:
     """Start a run, kill it after so many seconds, and return whether it was still running."""
-    with subprocess.Popen(
-        command, cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with _started(command, where) as process:
+        if not from_start:
+            _wait_for_directory(process, where)
         try:
             process.wait(timeout=moment)
         except subprocess.TimeoutExpired:
