@@ -159,3 +159,14 @@ def test_torchrun_trains_the_model_that_one_process_trains(data, tmp_path):
     one, two = (Transducer.load(out).model.state_dict() for out in (alone, together))
     for name, wanted in one.items():
         torch.testing.assert_close(two[name], wanted, rtol=0, atol=1e-5)
+
+
+def test_the_help_has_every_option_in_one_group(capsys):
+    assert _run("train", "--help") == 0
+    said = capsys.readouterr().out
+    titles = ["Options:", "Data:", "Model:", "Learning:", "Machine:", "Output:"]
+    places = [said.index(f"\n{title}\n") for title in titles]
+    assert places == sorted(places)
+    assert places[2] < said.index("--attention NAME") < places[3]
+    assert places[5] < said.index("--resume   ")
+    assert said.count("\n  --dev ") == 1

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.example import ExampleCommand
 from regard.cli.options import Where
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say
 from regard.cli.train_options import (
+    GroupedCommand,
     data_options,
     learning_options,
     length_options,
@@ -41,7 +41,7 @@ regard train pairs.tsv --out my-model --target-symbols spaces --time-budget 5m
 """
 
 
-@click.command(cls=ExampleCommand, example=_EXAMPLE)
+@click.command(cls=GroupedCommand, example=_EXAMPLE)
 @click.argument("data", type=Where(no_dash=True))
 @click.option("--out", required=True, type=Where(), help="Model directory to write.")
 @click.option("--preset", type=click.Choice(["minute", "quick"]), help="For the recipe `g2p`.")

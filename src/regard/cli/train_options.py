@@ -6,11 +6,13 @@ from typing import Any, TypeVar
 
 import click
 
+from regard.cli.example import ExampleCommand
 from regard.cli.options import STEPS, THREADS, Number, Where
 from regard.errors import InputError, explain
 
 __all__ = [
     "Duration",
+    "GroupedCommand",
     "data_options",
     "learning_options",
     "length_options",
@@ -83,18 +85,41 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in newer c
         return seconds
 
 
-def _grouped(*options: Callable[[Any], Any]) -> Callable[[_F], _F]:
-    """Put options on a command in the order in which they are listed."""
+class GroupedCommand(ExampleCommand):
+    """A command whose help lists its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section for each group, options without one first."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                groups.setdefault(_GROUPS.get(str(param.name), "Options"), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+_GROUPS: dict[str, str] = {}
+"""The group of an option, by its name."""
+
+
+def _grouped(title: str, *options: Callable[[Any], Any]) -> Callable[[_F], _F]:
+    """Put options on a command in the order in which they are listed, under a title."""
 
     def decorate(command: _F) -> _F:
+        there = len(getattr(command, "__click_params__", []))
         for option in reversed(options):
             command = option(command)
+        for param in command.__click_params__[there:]:  # type: ignore[attr-defined]  # click's
+            _GROUPS[param.name] = title
         return command
 
     return decorate
 
 
 data_options = _grouped(
+    "Data",
     click.option(
         "--dev", type=Where(no_dash=True), help="Held-out pairs; default: some of DATA."
     ),
@@ -135,7 +160,13 @@ data_options = _grouped(
 )
 
 model_options = _grouped(
-    click.option("--attention", type=_ATTENTIONS, help="Kind of attention; default bahdanau."),
+    "Model",
+    click.option(
+        "--attention",
+        type=_ATTENTIONS,
+        metavar="NAME",
+        help=f"One of {', '.join(_ATTENTIONS.choices)}; default bahdanau.",
+    ),
     click.option(
         "--score",
         type=click.Choice(["dot", "general", "concat"]),
@@ -162,6 +193,7 @@ model_options = _grouped(
 )
 
 length_options = _grouped(
+    "How long, and which weights",
     click.option(
         "--steps", type=STEPS, help="Training steps; default: from the size of the data."
     ),
@@ -192,6 +224,7 @@ length_options = _grouped(
 )
 
 learning_options = _grouped(
+    "Learning",
     click.option("--batch-tokens", type=_SIZE, help="Symbols in a batch; default 1000."),
     click.option("--accumulate", type=_SIZE, help="Batches in a step; default: one a process."),
     click.option("--learning-rate", type=_POSITIVE, help="At its highest; default 0.005."),
@@ -217,6 +250,7 @@ learning_options = _grouped(
 )
 
 machine_options = _grouped(
+    "Machine",
     click.option("--seed", type=Number(int, 0, 2**63 - 1), default=0, show_default=True),
     click.option("--threads", type=THREADS, default=1, show_default=True),
     click.option("--device", default="cpu", show_default=True, help="As torch names it: cuda."),
@@ -225,6 +259,7 @@ machine_options = _grouped(
 )
 
 output_options = _grouped(
+    "Output",
     click.option("--tensorboard", type=Where(no_dash=True), help="Directory for TensorBoard."),
     click.option(
         "--save-every", type=Duration(), help="What a kill loses at most; default 45s."
