@@ -119,7 +119,7 @@ class Rewriter:
                 constraint=None if constraint.free else constraint,
                 need_weights=looks,
             )
-            for row, hypotheses in zip(rows, self._search(asked), strict=True):
+            for row, hypotheses in zip(rows, self.answer(asked), strict=True):
                 symbols, ids, unknowns = read[row]
                 copied: list[str | None] = []
                 if unknown == "copy" and unknowns:
@@ -141,7 +141,7 @@ class Rewriter:
     def _begin(self) -> None:
         """Get ready for some batches."""
 
-    def _search(self, asked: Asked) -> list[list[Hypothesis]]:
+    def answer(self, asked: Asked) -> list[list[Hypothesis]]:
         """Return the hypotheses of every source, the best first."""
         raise NotImplementedError
 

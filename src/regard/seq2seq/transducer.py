@@ -89,7 +89,8 @@ class Transducer(Rewriter):
     def _begin(self) -> None:
         self._stepper = swift(self.model)
 
-    def _search(self, asked: Asked) -> list[list[Hypothesis]]:
+    def answer(self, asked: Asked) -> list[list[Hypothesis]]:
+        """Return the hypotheses of every source, the best first."""
         source, lengths = collate_sources(asked.ids)
         device = next(self.model.parameters()).device
         return search(

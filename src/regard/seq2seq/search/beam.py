@@ -1,17 +1,15 @@
 """Beam search: the likeliest few beginnings of every length are followed together."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Integer
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.axes import checked
 from regard.errors import InputError, explain
 from regard.seq2seq.search.constraint import Constraint, forbid_reserved
-from regard.seq2seq.search.follow import quiet, restrict
+from regard.seq2seq.search.follow import arrayed, quiet, restrict
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.limits import limits_of
 from regard.seq2seq.search.ranking import Ranking
@@ -219,7 +217,7 @@ class _Beams:
         first = torch.arange(sources, device=flat.device).unsqueeze(1) * width
         parents = first + slots
         each = log_probs.view(-1)[parents * symbols + chosen]
-        self._trace.looks(_array(weights) if need_weights and weights is not None else None)
+        self._trace.looks(arrayed(weights) if need_weights and weights is not None else None)
 
         ends = (chosen == EOS) & (totals > -torch.inf)
         if bool(ends.any()):
@@ -275,7 +273,7 @@ class _Beams:
             totals, parents = totals[alive], parents[alive]
             chosen, each = chosen[alive], each[alive]
         rows, self._previous = parents.reshape(-1), chosen.reshape(-1)
-        self._trace.chose(_array(rows), _array(self._previous), _array(each.reshape(-1)))
+        self._trace.chose(arrayed(rows), arrayed(self._previous), arrayed(each.reshape(-1)))
         self._scores = totals
         self._step += 1
         if not len(self._sources):
@@ -290,7 +288,7 @@ class _Beams:
             self._real = self._real[rows]
         if self._constraint is not None and self._nodes is not None:
             self._nodes = self._constraint.advance(
-                self._nodes[_array(rows)], _array(self._previous)
+                self._nodes[arrayed(rows)], arrayed(self._previous)
             )
 
     def _answers(self) -> list[list[Hypothesis]]:
@@ -300,15 +298,10 @@ class _Beams:
         return self._trace.read(order, finished, cut)
 
 
-def _array(values: Tensor) -> NDArray[Any]:
-    """Return numbers for what looks back at a search; of whatever precision, in single."""
-    return (values.float() if values.is_floating_point() else values).cpu().numpy()
-
-
 def _found(finished: bool, parts: list[_Best]) -> Found:
     return Found(
         finished,
-        _array(torch.cat([part.scores for part in parts])),
-        _array(torch.cat([part.places for part in parts])),
-        _array(torch.cat([part.log_probs for part in parts])),
+        arrayed(torch.cat([part.scores for part in parts])),
+        arrayed(torch.cat([part.places for part in parts])),
+        arrayed(torch.cat([part.log_probs for part in parts])),
     )

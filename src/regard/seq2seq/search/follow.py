@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +15,11 @@ from regard.seq2seq.search.constraint import Constraint, forbid_reserved
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.limits import limits_of
 from regard.seq2seq.search.ranking import Ranking
+from regard.seq2seq.search.record import Record
 from regard.seq2seq.search.stepper import Stepper
 from regard.seq2seq.vocab import BOS, EOS
 
-__all__ = ["Chooser", "follow", "greedy", "quiet", "restrict"]
+__all__ = ["Chooser", "arrayed", "follow", "greedy", "quiet", "restrict"]
 
 # Rows that have ended are dropped when they make up this share: dropping copies the others.
 _DROP = 1 / 8
@@ -102,6 +103,11 @@ def quiet(model: Stepper) -> Iterator[None]:
             model.train()
 
 
+def arrayed(values: Tensor) -> NDArray[Any]:
+    """Return numbers for what looks back at a search; of whatever precision, in single."""
+    return (values.float() if values.is_floating_point() else values).cpu().numpy()
+
+
 def restrict(
     log_probs: Tensor, constraint: Constraint, nodes: NDArray[np.int64] | None, step: int
 ) -> Tensor:
@@ -120,16 +126,6 @@ def restrict(
     return log_probs.masked_fill_(mask, -torch.inf)
 
 
-@dataclass
-class _Record:
-    """What happened, step by step; rows are numbers in the batch."""
-
-    rows: list[Tensor] = field(default_factory=list)
-    symbols: list[Tensor] = field(default_factory=list)
-    log_probs: list[Tensor] = field(default_factory=list)
-    weights: list[Tensor] = field(default_factory=list)
-
-
 def follow(
     model: Stepper,
     source: Tensor,
@@ -143,7 +139,7 @@ def follow(
 ) -> list[Hypothesis]:
     """Follow one sequence for each source, each symbol chosen by ``choose``."""
     batch, t_enc = source.shape
-    record = _Record()
+    record = Record()
     if batch:
         _run(
             model,
@@ -156,7 +152,7 @@ def follow(
             keep_weights=need_weights or bool(ranking.coverage),
         )
     widths = [t_enc] * batch if lengths is None else lengths.tolist()
-    return list(_hypotheses(record, limits, widths, ranking=ranking, need_weights=need_weights))
+    return list(record.hypotheses(limits, widths, ranking=ranking, need_weights=need_weights))
 
 
 def _run(
@@ -167,7 +163,7 @@ def _run(
     choose: Chooser,
     *,
     constraint: Constraint | None,
-    record: _Record,
+    record: Record,
     keep_weights: bool,
 ) -> None:
     device = source.device
@@ -184,64 +180,19 @@ def _run(
         if constraint is not None:
             log_probs = restrict(log_probs, constraint, nodes, step)
         previous = choose(log_probs, rows, step)
-        record.rows.append(rows)
-        record.symbols.append(previous)
-        record.log_probs.append(log_probs.gather(1, previous.unsqueeze(1)).squeeze(1))
+        record.rows.append(arrayed(rows))
+        record.symbols.append(arrayed(previous))
+        record.log_probs.append(arrayed(log_probs.gather(1, previous.unsqueeze(1)).squeeze(1)))
         if keep_weights and weights is not None:
-            record.weights.append(weights)
+            record.weights.append(arrayed(weights))
         done = done | (previous == EOS) | (last <= step)
         ended = int(done.sum())
         if ended == len(rows):
             return
         if constraint is not None:
-            nodes = constraint.advance(nodes, previous.cpu().numpy())
+            nodes = constraint.advance(nodes, arrayed(previous))
         if ended > _DROP * len(rows):
             kept = (~done).nonzero().squeeze(1)
             memory, state = model.take(memory, state, kept)
             rows, previous, last, done = rows[kept], previous[kept], last[kept], done[kept]
-            nodes = None if nodes is None else nodes[kept.cpu().numpy()]
-
-
-def _hypotheses(
-    record: _Record,
-    limits: Sequence[int],
-    widths: Sequence[int],
-    *,
-    ranking: Ranking,
-    need_weights: bool,
-) -> Iterator[Hypothesis]:
-    shape = (len(limits), len(record.rows))
-    ids = np.full(shape, EOS, dtype=np.int64)
-    log_probs = np.zeros(shape, dtype=np.float32)
-    looked = None
-    if record.weights:
-        looked = np.zeros((*shape, record.weights[0].shape[1]), dtype=np.float32)
-    for step, rows in enumerate(record.rows):
-        at = rows.cpu().numpy()
-        ids[at, step] = record.symbols[step].cpu().numpy()
-        log_probs[at, step] = record.log_probs[step].float().cpu().numpy()
-        if looked is not None:
-            looked[at, step] = record.weights[step].float().cpu().numpy()
-    for row, limit in enumerate(limits):
-        ends = np.flatnonzero(ids[row, : limit + 1] == EOS)
-        finished = len(ends) > 0
-        length = int(ends[0]) if finished else limit
-        each = tuple(log_probs[row, : length + finished].tolist())
-        weights = None if looked is None else looked[row, : length + finished, : widths[row]]
-        yield Hypothesis(
-            ids=tuple(ids[row, :length].tolist()),
-            log_probs=each,
-            finished=finished,
-            # A copy: a view would keep the whole batch's weights alive.
-            weights=weights[:length].copy() if need_weights and weights is not None else None,
-            score=_score(ranking, each, weights),
-        )
-
-
-def _score(
-    ranking: Ranking, log_probs: tuple[float, ...], weights: NDArray[np.float32] | None
-) -> float:
-    if ranking.plain:
-        return sum(log_probs)
-    looked = None if weights is None else torch.from_numpy(weights.sum(0))
-    return float(ranking.score(torch.tensor(sum(log_probs)), len(log_probs), looked, None))
+            nodes = None if nodes is None else nodes[arrayed(kept)]
