@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from regard.cli.column_options import column_options
 from regard.cli.example import ExampleCommand
 from regard.cli.options import STEPS, THREADS, Number, Where
 from regard.errors import InputError, explain
@@ -132,25 +133,7 @@ data_options = _grouped(
         "--target-symbols", type=_SYMBOLS, help="The same for the target; default chars."
     ),
     click.option("--vocab-size", type=_SIZE, help="Symbols of a side, for subwords."),
-    click.option("--source-column", metavar="COLUMN", help="Number from 1 or name; default 1."),
-    click.option(
-        "--target-column",
-        metavar="COLUMN",
-        multiple=True,
-        help="The same; default 2. Each further one is another reference.",
-    ),
-    click.option(
-        "--features-column",
-        metavar="COLUMN",
-        multiple=True,
-        help="The same, for what the target depends on besides the source; default none.",
-    ),
-    click.option("--header/--no-header", default=None, help="Whether DATA names its columns."),
-    click.option(
-        "--file-format",
-        type=click.Choice(["tsv", "csv", "csv-semicolon", "jsonl"]),
-        help="Default: from the name of DATA.",
-    ),
+    column_options,
     click.option(
         "--normal-form",
         type=click.Choice(["NFC", "NFD", "NFKC", "none"]),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from regard.cli.column_options import chosen_columns
 from regard.cli.recipe_task import recipe_called, settings_of
 from regard.errors import InputError, explain
 
@@ -176,19 +177,13 @@ def _settings(pairs: "Pairs", form: str, seed: int, given: dict[str, Any]) -> "J
 
 
 def _columns(given: dict[str, Any]) -> Any:
-    from regard.seq2seq.reading.columns import Columns, column
-
-    def several(texts: tuple[str, ...]) -> Any:
-        found = tuple(column(text) for text in texts)
-        return found if len(found) > 1 else found[0]
-
-    named: dict[str, Any] = {}
-    if "source_column" in given:
-        named["source"] = column(given["source_column"])
-    for role in ("target", "features"):
-        if f"{role}_column" in given:
-            named[role] = several(given[f"{role}_column"])
-    return Columns(**named, header=given.get("header"))
+    none: dict[str, Any] = {
+        "source_column": None,
+        "target_column": (),
+        "features_column": (),
+        "header": None,
+    }
+    return chosen_columns(**{name: given.get(name, usual) for name, usual in none.items()})
 
 
 def _refuse_together(**given: Any) -> None:
