@@ -12,8 +12,9 @@ from regard.cli.streams import Sink
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
+    from regard.seq2seq.answers import Answer, Prediction
+    from regard.seq2seq.rewriter import Rewriter
     from regard.seq2seq.search import Constraint, SearchSettings
-    from regard.seq2seq.transducer import Answer, Prediction, Transducer
 
 __all__ = ["Form", "Writer"]
 
@@ -54,13 +55,13 @@ class Writer:
 
     Parameters
     ----------
-    transducer : Transducer
+    transducer : Rewriter
     out : Sink
     form : Form
     search : SearchSettings
     constraint : Constraint or None
     unknown : str
-        As :meth:`Transducer.predict` takes it.
+        As :meth:`Rewriter.predict` takes it.
     longest : int
         Symbols that a text may have.
     name : str
@@ -74,7 +75,7 @@ class Writer:
 
     def __init__(
         self,
-        transducer: "Transducer",
+        transducer: "Rewriter",
         out: Sink,
         *,
         form: Form,

@@ -58,6 +58,11 @@ echo ATTENTION | regard predict my-model --format json --nbest 3 --align
     show_default=True,
     help="Symbols that a text may have; time and memory grow with the square.",
 )
+@click.option(
+    "--runtime",
+    type=click.Choice(["numpy", "onnx", "torch"]),
+    help="What runs the model; default: what its files are made for.",
+)
 @click.option("--threads", type=THREADS, default=1, show_default=True)
 def predict(
     *,
@@ -72,6 +77,7 @@ def predict(
     align: bool,
     unknown: str,
     longest: int,
+    runtime: str | None,
     threads: int,
     allow: str | None,
     lexicon: str | None,
@@ -89,25 +95,25 @@ def predict(
     and the exit code is then 1. A tab, line end or backslash inside a source is written as \t,
     \n, \r or \\, except in JSON. A file --output appears when all is answered.
 
+    MODEL is a model directory, or what `regard export` wrote, which runs without PyTorch.
+
     --unknown keep shows the model that something stood there; copy answers the symbol itself
     where the model looks at it; drop leaves it out; fail ends with an error.
     """
-    import torch
-
     from regard.cli.answering import Form, Writer
-    from regard.seq2seq.transducer import Transducer
+    from regard.seq2seq.runtimes import load, runtime_of, set_threads
 
     if words and source is not None:
         raise click.UsageError("give WORDS or --input, not both")
+    set_threads(threads, runtime or runtime_of(model))
     search = chosen_search(**{name: given[name] for name in SEARCH_OPTIONS})
-    torch.set_num_threads(threads)
-    transducer = Transducer.load(model, *more)
+    transducer = load(model, *more, runtime=runtime)
     for flag, asked in (
         ("--align", align),
         ("--unknown copy", unknown == "copy"),
         ("--coverage-penalty", search.ranking.coverage > 0),
     ):
-        if asked and not transducer.model.attends:
+        if asked and not transducer.attends:
             raise _no_weights(model, flag)
     constraint = chosen_constraint(
         transducer.description.target,

@@ -24,6 +24,7 @@ _VERBS = {
     "train": ("regard.cli.train:train", "Train a model on pairs of texts."),
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
+    "export": ("regard.cli.export:export", "Write a model for NumPy or ONNX, without PyTorch."),
     "bench": ("regard.cli.bench:bench", "Measure regard by what others have published."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
@@ -43,6 +44,8 @@ _EXTRAS = {
     "rapidfuzz": "train",
     "matplotlib": "plot",
     "jax": "jax",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "mcp": "mcp",
     "mcp_types": "mcp",
 }

@@ -6,9 +6,10 @@ from regard.seq2seq.answers import Answer, Prediction
 from regard.seq2seq.batch import collate_sources
 from regard.seq2seq.description import Description
 from regard.seq2seq.ensemble import Ensemble, joined, load_any
-from regard.seq2seq.metrics import ErrorRates, error_rates
+from regard.seq2seq.metrics import ErrorRates
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.rates import rates_of
 from regard.seq2seq.rewriter import Asked, Rewriter
 from regard.seq2seq.search import Hypothesis, SearchSettings, Stepper, search
 from regard.seq2seq.swift import swift
@@ -64,7 +65,7 @@ class Transducer(Rewriter):
         return self.model.attends
 
     def error_rates(self, pairs: Pairs, *, search: SearchSettings | None = None) -> ErrorRates:
-        """Score the model against the references of some pairs.
+        """Score the model as :func:`regard.seq2seq.rates.rates_of` does.
 
         Parameters
         ----------
@@ -72,19 +73,8 @@ class Transducer(Rewriter):
             Several with one source give it several references.
         search : SearchSettings, optional
             How to search; greedy by default.
-
-        Notes
-        -----
-        Symbols are compared, not ids: a reference with a symbol that the model never saw can
-        never be matched, and counts as an error.
         """
-        references = pairs.references()
-        target = self.description.target
-        predictions = self.predict(list(references), search=search, need_weights=False)
-        return error_rates(
-            [prediction.target_symbols for prediction in predictions],
-            [[target.split(text) for text in texts] for texts in references.values()],
-        )
+        return rates_of(self, pairs, search=search)
 
     def _begin(self) -> None:
         self._stepper = swift(self.model)

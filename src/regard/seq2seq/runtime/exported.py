@@ -35,11 +35,19 @@ from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.description import Description
 from regard.seq2seq.files import unreadable
 from regard.seq2seq.runtime.cells import Floats
-from regard.seq2seq.runtime.numbers import NUMBERS, stored, unstored
+from regard.seq2seq.runtime.numbers import stored, unstored
 from regard.seq2seq.vocab import Vocab
 from regard.version import __version__
 
-__all__ = ["FORMAT", "Exported", "described", "exported_bytes", "header_of", "read_exported"]
+__all__ = [
+    "FORMAT",
+    "Exported",
+    "described",
+    "exported_bytes",
+    "exported_of",
+    "header_of",
+    "read_exported",
+]
 
 FORMAT = 1
 
@@ -147,6 +155,17 @@ def read_exported(path: str | Path) -> Exported:
                 missing="check the path, or export a model first",
             )
         ) from error
+    return exported_of(data, path)
+
+
+def exported_of(data: bytes, path: Path) -> Exported:
+    """Read the content of the file; ``path`` is what errors call it.
+
+    Raises
+    ------
+    InputError
+        It is damaged, of another format or another program's.
+    """
     try:
         arrays = _entries(data)
     except _BROKEN as error:
@@ -161,13 +180,10 @@ def read_exported(path: str | Path) -> Exported:
                 help="use that version, or export again",
             )
         )
-    said = header.pop("sha256", None)
-    if said != _digest(header, arrays):
+    if header.pop("sha256", None) != _digest(header, arrays):
         raise _damaged(path, "a check sum that does not match its content")
     try:
-        description = described(header)
-        if header["numbers"] not in NUMBERS:
-            raise _damaged(path, f"numbers {header['numbers']!r}")
+        description, numbers = described(header), header["numbers"]
     except RegardError as error:
         raise InputError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -176,7 +192,7 @@ def read_exported(path: str | Path) -> Exported:
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise _damaged(path, f"weights `{name}` that are no finite numbers")
-    return Exported(description, weights, header["numbers"])
+    return Exported(description, weights, numbers)
 
 
 def _entries(data: bytes) -> dict[str, NDArray[np.generic]]:

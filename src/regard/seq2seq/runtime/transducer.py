@@ -14,7 +14,10 @@ from regard.seq2seq.runtime.model import Model, Steps
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.vocab import PAD
 
-__all__ = ["NumpyTransducer", "padded"]
+__all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
+
+NUMPY_FILE = "model.npz"
+"""The file in a directory that ``regard export --to numpy`` wrote."""
 
 
 class NumpyTransducer(Rewriter):
@@ -33,14 +36,15 @@ class NumpyTransducer(Rewriter):
 
     @classmethod
     def load(cls, path: str | Path) -> "NumpyTransducer":
-        """Read a file that ``regard export --to numpy`` wrote.
+        """Read what ``regard export --to numpy`` wrote: a file, or a directory with one.
 
         Raises
         ------
         InputError
             It is missing, damaged, of another format or another program's.
         """
-        found = read_exported(path)
+        path = Path(path)
+        found = read_exported(path / NUMPY_FILE if path.is_dir() else path)
         return cls(Model(found.description.model, found.weights), found.description)
 
     @property
