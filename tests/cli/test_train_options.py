@@ -84,6 +84,8 @@ def test_a_time_budget_ends_a_run_and_steps_are_its_upper_limit(data, tmp_path, 
     err = capsys.readouterr().err
     assert "23 steps" in err
     assert "--time-budget 3600s --clock cpu" in err
+    training = _settings(out)["train"]
+    assert (training["looks"], training["average"], training["steps"]) == (3, 4, 23)
     budget = ("--time-budget", "0.3s")
     assert _run("train", data, "--out", tmp_path / "n", *TINY, *budget) == 0
     rows = list(csv.DictReader((tmp_path / "n" / "log.csv").read_text().splitlines()))

@@ -202,7 +202,11 @@ length_options = _grouped(
     click.option(
         "--patience", type=_COUNT, help="Looks without improvement before it ends; 0 never."
     ),
-    click.option("--average", type=_COUNT, help="Best looks whose mean is tried; default 0."),
+    click.option(
+        "--average",
+        type=_COUNT,
+        help="Best looks whose mean is tried; default 4 with a budget.",
+    ),
     click.option("--ema", type=_SHARE, help="Share that a running average of weights keeps."),
 )
 

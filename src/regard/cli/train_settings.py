@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Task", "task_of", "warn_of_overlap"]
 
 _LOOKS = 8
+_AVERAGE = 4  # costs one look, and is taken only where it is better
 
 # What an option is called in TrainConfig and in the model's entries.
 _TRAINING = (
@@ -161,6 +162,7 @@ def _settings(pairs: "Pairs", form: str, seed: int, given: dict[str, Any]) -> "J
     if "time_budget" in given:
         # As many steps as fit, unless a number of them was given too.
         changes |= {"evaluate_every": 0, "looks": given.get("looks", _LOOKS)}
+        changes.setdefault("average", _AVERAGE)
         changes["steps"] = given.get("steps", 10**9)
     elif "looks" in given:
         changes["evaluate_every"] = max(1, settings.train.steps // given["looks"])
