@@ -85,7 +85,7 @@ def export(
             f"{out}: --to onnx writes three files", "the name of a directory", "that of a file"
         )
     from regard.seq2seq.export.card import card_of
-    from regard.seq2seq.export.export import FORMS, export_model
+    from regard.seq2seq.export.export import FORMS, export_model, shipped
     from regard.seq2seq.pairs import read_pairs
     from regard.seq2seq.transducer import Transducer
 
@@ -104,7 +104,7 @@ def export(
         )
     numbers = "int8" if int8 else "float16" if float16 else "float32"
     found = export_model(transducer, model, to=to, numbers=numbers, pairs=pairs)
-    text = card_of(transducer.description, found, name=path.name, licence=licence)
+    text = card_of(shipped(transducer.description), found, name=path.name, licence=licence)
     _write({places[name]: data for name, data in found.files.items()}, card, text)
     for line in _lines(found, places, card):
         say(line)

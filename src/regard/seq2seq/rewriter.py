@@ -109,7 +109,7 @@ class Rewriter:
         shortest = max(constraint.shortest, how.min_length)
         constraint = replace(constraint, shortest=shortest)
         found: dict[int, Prediction] = {}
-        self._begin()
+        self.get_ready()
         for rows in _batches([len(ids) for _, ids, _ in read], batch_tokens // how.beam):
             asked = Asked(
                 ids=[read[row][1] for row in rows],
@@ -138,11 +138,11 @@ class Rewriter:
                 )
         return [found[row] for row in range(len(sources))]
 
-    def _begin(self) -> None:
-        """Get ready for some batches."""
+    def get_ready(self) -> None:
+        """Prepare for some batches, with the weights as they are now."""
 
     def answer(self, asked: Asked) -> list[list[Hypothesis]]:
-        """Return the hypotheses of every source, the best first."""
+        """Return the hypotheses of every source of a batch, the best first."""
         raise NotImplementedError
 
     def _limit(self, symbols: int, how: SearchSettings, constraint: Constraint) -> int:

@@ -76,7 +76,8 @@ class Transducer(Rewriter):
         """
         return rates_of(self, pairs, search=search)
 
-    def _begin(self) -> None:
+    def get_ready(self) -> None:
+        """Prepare for some batches, with the weights as they are now."""
         self._stepper = swift(self.model)
 
     def answer(self, asked: Asked) -> list[list[Hypothesis]]:

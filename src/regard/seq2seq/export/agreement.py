@@ -171,4 +171,5 @@ def _side_by_side(
 
 
 def _larger(one: _Differences, other: _Differences) -> _Differences:
-    return (max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2]))
+    found = np.maximum(one, other)  # a NaN stays
+    return (float(found[0]), float(found[1]), float(found[2]))

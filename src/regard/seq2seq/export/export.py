@@ -1,11 +1,12 @@
 """From a trained model to the files of an exported one, checked against it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from regard.errors import InputError, explain
+from regard.seq2seq.description import Description
 from regard.seq2seq.export.agreement import Agreement, agreement, made_up, require_agreement
 from regard.seq2seq.export.measure import Speed, speed_of
 from regard.seq2seq.export.weights import single, weights_of
@@ -17,7 +18,7 @@ from regard.seq2seq.runtime.model import Model
 from regard.seq2seq.runtime.transducer import NUMPY_FILE, NumpyTransducer
 from regard.seq2seq.transducer import Transducer
 
-__all__ = ["FORMS", "Export", "export_model"]
+__all__ = ["FORMS", "Export", "export_model", "shipped"]
 
 FORMS = {"numpy": (NUMPY_FILE,), "onnx": ("encoder.onnx", "step.onnx", "greedy.onnx")}
 """What a model can become, and the files that it then is."""
@@ -91,8 +92,8 @@ def export_model(
     if to == "onnx" and numbers != "float32":
         raise _refused("numbers", "float32, which is all that onnx is written with", numbers)
     model = single(trained.model, name)
-    trained = Transducer(model, trained.description)
-    description = trained.description
+    description = shipped(trained.description)
+    trained = Transducer(model, description)
     exported: NumpyTransducer
     if to == "numpy":
         data = exported_bytes(description, weights_of(model), numbers)
@@ -110,7 +111,7 @@ def export_model(
     if pairs is not None:
         texts = list(pairs.references())
         sources = [ids for ids in map(description.source.encode, texts) if ids]
-        compared = f"{len(sources)} sources of {pairs.name}"
+        compared = f"{len(sources):,} sources of {Path(pairs.name).name}"
     torch.set_num_threads(1)
     found = agreement(trained, exported, sources)
     if numbers == "float32":
@@ -128,6 +129,15 @@ def export_model(
         trained_rates=None if pairs is None else rates_of(trained, pairs),
         weights=sum(parameter.numel() for parameter in model.parameters()),
     )
+
+
+def shipped(description: Description) -> Description:
+    """Return a description that does not say where things lay on the machine that trained."""
+    made_by = {name: value for name, value in description.made_by.items() if name != "command"}
+    for name, value in made_by.items():
+        if isinstance(value, dict) and isinstance(value.get("name"), str):
+            made_by[name] = {**value, "name": Path(value["name"]).name}
+    return replace(description, made_by=made_by)
 
 
 def _refused(name: str, expected: str, got: str) -> InputError:

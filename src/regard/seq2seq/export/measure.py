@@ -22,6 +22,7 @@ class Speed:
 
 def speed_of(rewriter: Rewriter, sources: list[list[int]]) -> Speed:
     """Time greedy answers to sources, as lists of ids."""
+    rewriter.get_ready()
     ordered = sorted(sources, key=len)
     batches = [ordered[first : first + 128] for first in range(0, len(ordered), 128)]
     return Speed(
