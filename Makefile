@@ -9,7 +9,7 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types format bench bench-additive bench-contract mutants ci clean
+.PHONY: help setup demo test lint types format bench bench-additive bench-contract bench-tasks bench-training mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
@@ -49,6 +49,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python docs/readme_results.py --check
 	$(BIN)/python docs/rules.py --check
 	$(BIN)/python docs/skill.py --check
+	$(BIN)/python docs/tasks_page.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -67,6 +68,17 @@ bench-additive: $(VENV)/.dev
 # Peers that are not installed are shown as such; the script's docstring says how to get them.
 bench-contract: $(VENV)/.dev
 	$(BIN)/python benchmarks/contract_vs_peers.py
+
+# Hours; goes on where it was stopped. DATA is where the SIGMORPHON archives lie.
+bench-tasks: $(VENV)/.dev
+	$(BIN)/regard bench tasks $(if $(DATA),--data-dir $(DATA)) --out regard-bench
+	cp regard-bench/tasks.json docs/results/tasks.json
+	$(BIN)/python docs/tasks_page.py
+
+# yoyodyne is shown where it is installed; the script's docstring says how it is measured.
+bench-training: $(VENV)/.dev
+	$(BIN)/python benchmarks/training_speed.py --json docs/results/training_speed.json
+	$(BIN)/python docs/tasks_page.py
 
 mutants: $(VENV)/.dev
 	$(BIN)/python benchmarks/mutants.py

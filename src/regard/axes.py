@@ -105,7 +105,11 @@ def checked(function: _F) -> _F:
         glance = [_look(args[at]) for at in positions if at < len(args)]
         glance += [_look(kwargs[name]) for name in given]
         key = (*glance, *given)
-        if key not in seen:
+        try:
+            known = key in seen
+        except TypeError:  # sizes that an exporter leaves open have no hash
+            known, glance = False, [None]
+        if not known:
             try:
                 _fits(arguments, args, kwargs)
             except _Mismatch:

@@ -21,6 +21,45 @@ def test_text_and_json_give_the_rates_of_the_model(model, data, capsys):
     assert captured.err == ""
 
 
+def test_every_number_of_the_json_has_its_interval_and_its_table(model, data, capsys):
+    options = ("--nbest", "3", "--by-length", "--errors", "5", "--bootstrap", "97")
+    assert run(["eval", str(model), str(data), "--format", "json", *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    for measure in ("symbol_error_rate", "exact_match_error", "token_accuracy"):
+        low, high = report["intervals"][measure]
+        assert low <= report[measure] <= high
+    assert [row["among"] for row in report["oracle"]] == [1, 2, 3]
+    rates = [row["exact_match_error"] for row in report["oracle"]]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == report["exact_match_error"]
+    assert [(row["shortest"], row["examples"]) for row in report["by_length"]] == [(3, 64)]
+    edits = [row["edits"] for row in report["errors"]]
+    assert edits == sorted(edits, reverse=True)
+    assert len(edits) == 5
+
+
+def test_the_text_has_the_same_tables(model, data, capsys):
+    options = ("--beam", "3", "--nbest", "2", "--by-length", "--errors", "3")
+    assert run(["eval", str(model), str(data), *options]) == 0
+    out = capsys.readouterr().out
+    assert out.count("95 % interval") == 3
+    assert "the best among the first" in out
+    assert "source symbols   sources" in out
+    assert out.count("  ->  ") == 1 + 3
+    assert run(["eval", str(model), str(data), "--bootstrap", "0"]) == 0
+    assert "interval" not in capsys.readouterr().out
+
+
+def test_bleu_and_chrf_come_with_their_signatures(model, data, capsys):
+    pytest.importorskip("sacrebleu")
+    options = ("--metric", "bleu", "--metric", "chrf", "--format", "json")
+    assert run(["eval", str(model), str(data), *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    for name in ("bleu", "chrf"):
+        assert 0 <= report[name]["score"] <= 100
+        assert "version:" in report[name]["signature"]
+
+
 def test_symbols_that_the_model_never_saw_are_named(model, tmp_path, capsys):
     path = tmp_path / "d.tsv"
     path.write_text("abx\tA B\n")

@@ -1,6 +1,8 @@
 import io
+import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import time
 import pytest
 
 from regard.cli.main import run
+from regard.seq2seq.search import SearchSettings
 from regard.seq2seq.transducer import Transducer
 
 
@@ -62,12 +65,24 @@ def test_unknown_symbols_are_reported_on_stderr(model, capsys):
     assert captured.out.count("\n") == 2
 
 
+def test_a_symbol_that_the_model_never_saw_is_reported_once_and_inputs_are_counted(
+    model, typed, capsys
+):
+    typed(b"xyz\n" * 53 + b"axw\n")
+    assert _run("predict", model) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3
+    assert "input 1 has symbols that the model never saw: 'x' 'y' 'z' (kept" in said[0]
+    assert "input 54 has symbols that the model never saw: 'w' (kept" in said[1]
+    assert "54 inputs have symbols that the model never saw, 4 different ones" in said[2]
+
+
 def test_many_warnings_are_counted_and_not_all_shown(model, typed, capsys):
-    typed(b"xyz\n" * 53)
+    typed(b"\n" * 53)
     assert _run("predict", model) == 0
     err = capsys.readouterr().err
-    assert err.count("never saw") == 20
-    assert " more like these" in err
+    assert err.count("is empty") == 20
+    assert "33 more like these" in err
 
 
 def test_scores_and_links_are_further_columns(model, capsys):
@@ -197,18 +212,178 @@ def test_a_dash_as_output_is_stdout(model, tmp_path, capsys, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_text_that_is_too_long_is_refused_by_its_line(model, typed, capsys):
-    typed(b"abc\n" + b"a" * 2003 + b"\ndd\n")
-    assert _run("predict", model) == 2
+def test_a_text_that_is_too_long_gets_an_empty_answer_and_exit_code_1(model, typed, capsys):
+    long = "a" * 2003
+    typed(b"abc\n" + long.encode() + b"\ndd\n")
+    assert _run("predict", model) == 1
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].startswith("abc\t")
+    assert lines[1] == long + "\t"
+    assert lines[2].startswith("dd\t")
+    assert "input 2 is too long" in captured.err
+    assert "2,003 symbols" in captured.err
+    assert _run("predict", model, "abc", "abcd", "--longest", "3", "--format", "json") == 1
+    one, two = map(json.loads, capsys.readouterr().out.splitlines())
+    assert "refused" not in one
+    assert two == {"source": "abcd", "target": "", "refused": "too long"}
+
+
+def test_json_has_one_object_for_every_line_also_an_empty_one(model, typed, capsys):
+    typed(b"abc\n\ndd\n")
+    assert _run("predict", model, "--format", "json") == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer["source"] for answer in answers] == ["abc", "", "dd"]
+    assert answers[1]["refused"] == "empty"
+
+
+def test_the_n_best_are_ranked_lines_with_scores_and_links(model, capsys):
+    assert _run("predict", model, "abcd", "dd", "--nbest", "3", "--scores", "--align") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(row[0], row[2]) for row in rows] == [(w, r) for w in ("abcd", "dd") for r in "123"]
+    settings = SearchSettings(beam=3, nbest=3)
+    for prediction, at in zip(
+        Transducer.load(model).predict(["abcd", "dd"], search=settings), (0, 3), strict=True
+    ):
+        for answer, row in zip(prediction.answers, rows[at : at + 3], strict=True):
+            assert row[1] == answer.target
+            assert float(row[3]) == pytest.approx(answer.hypothesis.log_prob, abs=1e-4)
+            assert len(row[4].split()) == len(answer.target_symbols)
+    log_probs = [float(row[3]) for row in rows[:3]]
+    assert log_probs == sorted(log_probs, reverse=True)
+
+
+def test_json_holds_the_n_best_and_a_penalty_shows_in_the_score(model, capsys):
+    penalty = ("--length-penalty", "average")
+    assert _run("predict", model, "abcd", "--nbest", "3", "--format", "json", *penalty) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["answers"]) == 3
+    assert answer["target"] == answer["answers"][0]["target"]
+    for one in answer["answers"]:
+        length = len(one["target"].split()) + one["finished"]
+        assert one["score"] == pytest.approx(one["log_prob"] / length, abs=1e-5)
+    assert _run("predict", model, "abcd", "--scores", *penalty) == 0
+    assert capsys.readouterr().out.count("\t") == 3
+
+
+def test_only_listed_answers_and_allowed_symbols_are_given(model, tmp_path, capsys):
+    path = tmp_path / "lexicon.txt"
+    path.write_text("A B\nC D D\nX Y\n")
+    assert _run("predict", model, "abc", "dd", "--lexicon", path) == 0
+    captured = capsys.readouterr()
+    assert {line.split("\t")[1] for line in captured.out.splitlines()} <= {"A B", "C D D"}
+    assert f"1 lines of {path} are left out" in captured.err
+    (tmp_path / "allowed").write_text("D\n")
+    for allow in ("D", f"@{tmp_path / 'allowed'}"):
+        assert _run("predict", model, "abc", "--allow", allow, "--min-length", "3") == 0
+        assert set(capsys.readouterr().out.rstrip("\n").split("\t")[1].split()) == {"D"}
+
+
+def test_drawn_answers_come_again_with_the_seed(model, capsys):
+    def drawn(*options):
+        assert (
+            _run("predict", model, "abcd", "--temperature", "2", "--nbest", "7", *options) == 0
+        )
+        return capsys.readouterr().out
+
+    assert drawn() == drawn("--seed", "0") != drawn("--seed", "1")
+
+
+def test_unknown_symbols_can_be_dropped_or_refused(model, capsys):
+    assert _run("predict", model, "axbx", "ab", "--unknown", "drop") == 0
+    captured = capsys.readouterr()
+    first, second = (line.split("\t")[1] for line in captured.out.splitlines())
+    assert first == second
+    assert "(left out)" in captured.err
+    assert _run("predict", model, "xx", "--unknown", "drop") == 0
+    captured = capsys.readouterr()
+    assert captured.out == "xx\t\n"
+    assert "has no symbol to answer" in captured.err
+    assert _run("predict", model, "abc", "axb", "dd", "--unknown", "fail") == 2
     captured = capsys.readouterr()
     assert captured.out.startswith("abc\t")
     assert captured.out.count("\n") == 1
-    assert "stdin, line 2: the text is too long" in captured.err
-    assert "2,003 symbols" in captured.err
-    assert _run("predict", model, "abc", "abcd", "--longest", "3") == 2
+    assert "word 2: the text has symbols that the model never saw" in captured.err
+
+
+def test_a_model_together_with_itself_answers_as_alone(model, capsys):
+    assert _run("predict", model, "abc", "dd", "--scores") == 0
+    alone = capsys.readouterr().out
+    assert _run("predict", model, "abc", "dd", "--scores", "--with", model) == 0
+    assert capsys.readouterr().out == alone
+
+
+def test_every_line_in_gets_one_line_out_whatever_it_holds(model, typed, capsys):
+    draw = random.Random(7)
+    pieces = [*"abcd\t\\\r \x1b\x7f\x85\u2028\u0301\u05d0\u200f\ufeff", "e\u0301", "\U0001f600"]
+    lines = ["".join(draw.choices(pieces, k=draw.randrange(9))) for _ in range(211)]
+    for options in (
+        [],
+        ["--unknown", "drop"],
+        ["--unknown", "copy"],
+        ["--nbest", "1", "--align"],
+    ):
+        typed("\n".join([*lines, ""]).encode())
+        assert _run("predict", model, *options) == 0
+        out = capsys.readouterr().out
+        assert out.count("\n") == len(lines)
+        for line, answer in zip(lines, out.split("\n"), strict=False):
+            # A carriage return at the very end belongs to the line end.
+            text = line.removesuffix("\r")
+            escaped = text.replace("\\", r"\\").replace("\t", r"\t").replace("\r", r"\r")
+            assert answer.startswith(escaped + "\t" if text else "")
+
+
+@pytest.fixture(scope="module")
+def inflector(tmp_path_factory):
+    path = tmp_path_factory.mktemp("features")
+    words = ["".join(letters) for letters in itertools.product("abc", repeat=3)]
+    (path / "d.tsv").write_text("".join(f"{w}\t{w}s\tN;PL\n" for w in words))
+    sizes = ("--hidden", "7", "--state", "11", "--steps", "7")
+    columns = ("--features-column", "3")
+    assert _run("train", path / "d.tsv", "--out", path / "m", *sizes, *columns) == 0
+    return path / "m"
+
+
+def test_features_are_a_column_of_input_and_output(inflector, typed, capsys):
+    typed(b"ab\tN;PL\nab\n\tN;PL\n")
+    assert _run("predict", inflector, "--scores") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows] == [["ab", "N;PL"], ["ab", ""], ["", "N;PL"]]
+    assert all(len(row) == 4 for row in rows)
+    assert _run("predict", inflector, "ab\tN;XX", "--format", "json", "--align") == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("abc\t")
-    assert "word 2: the text is too long" in captured.err
+    answer = json.loads(captured.out)
+    assert answer["source"] == "ab\tN;XX"
+    assert answer["source_symbols"] == ["[N]", "[XX]", "a", "b"]
+    assert "'[XX]'" in captured.err
+
+
+def test_an_unknown_feature_is_never_copied(inflector, capsys):
+    assert _run("predict", inflector, "ab\tX;Y;Z;W", "--unknown", "copy") == 0
+    answer = capsys.readouterr().out.rstrip("\n").split("\t")[2]
+    assert set(answer) <= set("abcs")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--beam", "0"], "--beam: 0 is refused"),
+        (["--beam", "2", "--nbest", "3"], "--nbest 3 asks for more answers than --beam 2"),
+        (["--length-penalty", "long"], "--length-penalty: long is refused"),
+        (["--temperature", "1", "--beam", "2"], "--temperature and --beam contradict"),
+        (["--min-length", "3", "--max-length", "2"], "contradict each other"),
+        (["--allow", "xyz"], "`allow` has no symbol that the model can answer"),
+        (["--allow", "@nowhere"], "nowhere: there is no such file"),
+        (["--lexicon", "nowhere"], "nowhere: there is no such file"),
+        (["--with", "nowhere"], "nowhere: there is no such directory"),
+    ],
+)
+def test_options_of_the_search_that_make_no_sense_are_refused(model, capsys, options, said):
+    assert _run("predict", model, "abc", *options) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
 
 
 def test_a_terminal_gets_no_control_characters(model, capsys, monkeypatch):

@@ -1,3 +1,4 @@
+import csv
 import dataclasses
 import json
 import os
@@ -84,7 +85,7 @@ def test_a_job_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path):
         )
     assert json.loads((tmp_path / "two" / "training.json").read_text())["step"] == 5
     train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "two", resume=True)
-    for name in FILES:
+    for name in sorted({*FILES} - {"log.csv"}):  # a log tells the time
         one, two = ((tmp_path / run / name).read_bytes() for run in ("whole", "two"))
         assert one == two, name
 
@@ -101,12 +102,12 @@ def test_a_job_that_was_killed_before_its_first_save_goes_on_from_the_start(tmp_
     train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "whole")
     with pytest.raises(KilledError):
         train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "two", on_progress=_kill)
-    assert sorted(os.listdir(tmp_path / "two")) == ["config.json", "vocab.json"]
+    assert sorted(os.listdir(tmp_path / "two")) == ["config.json", "log.csv", "vocab.json"]
     other = dataclasses.replace(SETTINGS, batch_tokens=67)
     with pytest.raises(InputError, match="other settings"):
         train_pairs(PAIRS, HELD_OUT, other, directory=tmp_path / "two", resume=True)
     train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path / "two", resume=True)
-    for name in FILES:
+    for name in sorted({*FILES} - {"log.csv"}):  # a log tells the time
         one, two = ((tmp_path / run / name).read_bytes() for run in ("whole", "two"))
         assert one == two, name
 
@@ -200,3 +201,36 @@ def test_force_starts_again_and_keeps_other_files(tmp_path):
 def test_a_model_entry_that_does_not_exist_is_refused():
     with pytest.raises(InputError, match="d_model"):
         describe(PAIRS, dataclasses.replace(SETTINGS, model={"d_model": 3}))
+
+
+def test_the_best_weights_are_chosen_by_the_metric_and_the_log_has_every_rate(tmp_path):
+    settings = dataclasses.replace(SETTINGS, metric="exact_match")
+    _, result = train_pairs(PAIRS, HELD_OUT, settings, directory=tmp_path)
+    assert [name for name, _ in result.history[0].scores] == ["exact_match", "symbol_error"]
+    rows = list(csv.DictReader((tmp_path / "log.csv").read_text().splitlines()))
+    assert [int(row["step"]) for row in rows] == [4, 8, 10, 11]
+    for row, look in zip([rows[0], rows[1], rows[3]], result.history, strict=True):
+        assert float(row["exact_match"]) == look.error_rate
+        assert float(row["mean_loss"]) == look.loss
+
+
+def test_features_stand_before_the_letters_of_a_source():
+    pairs = Pairs((("Ei\tN;PL", "Eier"), ("Tag\tN;SG", "Tag")), features=True)
+    description = describe(pairs, JobSettings())
+    assert description.source.features
+    assert description.source.split("Ei\tN;PL") == ["\tN", "\tPL", "E", "i"]
+    assert not description.target.features
+
+
+def test_a_run_that_was_killed_before_it_said_what_it_is_begins_anew(tmp_path):
+    (tmp_path / "vocab.json").write_text(json.dumps({"source": {}, "target": {}}))
+    (tmp_path / ".config.json.ab12cd34").write_text("{")
+    train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path, resume=True)
+    assert sorted(os.listdir(tmp_path)) == sorted(FILES)
+
+
+def test_resuming_in_a_directory_of_other_files_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"config\.json: there is no such file"):
+        train_pairs(PAIRS, HELD_OUT, SETTINGS, directory=tmp_path, resume=True)
+    assert os.listdir(tmp_path) == ["notes.txt"]

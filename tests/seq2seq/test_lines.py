@@ -52,6 +52,7 @@ def test_a_line_is_yielded_before_the_next_one_is_written():
         (b"a\nb\xff\nc\n", "in, line 2(.|\n)*0xff at byte 1"),
         (b"a\nb\0\n", "in, line 2(.|\n)*NUL"),
         (b"a\n" + b"x" * (LONGEST_LINE + 1), "in, line 2(.|\n)*too long"),
+        (b"a\n" + ("e" + "\u0301" * 1001).encode(), "in, line 2(.|\n)*too many marks"),
     ],
 )
 def test_a_bad_line_is_named_and_those_before_it_are_yielded_first(data, said):

@@ -72,6 +72,7 @@ BAD = {
     "cut UTF-8": (b"a\t\xc3", ["line 1", "0xc3 at byte 2"]),
     "UTF-16": ("a\tA\n".encode("utf-16"), ["line 1", "UTF-16"]),
     "NUL": (b"a\tA\nb\0\tB\n", ["line 2", "NUL", "character 1"]),
+    "marks": (("a\tA\ne" + "\u0301\u0323" * 501).encode(), ["line 2", "too many marks"]),
     "old Mac line ends": (b"a\tA\rb\tB\r", ["line 1", "carriage return"]),
     "too long": (b"a\tA\n" + b"x" * (LONGEST_LINE + 1), ["line 2", "too long", "100,000"]),
 }
@@ -91,6 +92,11 @@ def test_the_longest_allowed_line_is_read(write):
     line = b"x" * (LONGEST_LINE - 3) + b"\tA\n"
     assert len(line) == LONGEST_LINE
     assert len(read_pairs(write(line))) == 1
+
+
+def test_a_long_line_with_many_marks_on_many_letters_is_read(write):
+    line = "e\u0301\u0323" * 2003
+    assert len(read_pairs(write(f"{line}\tA\n".encode()))) == 1
 
 
 def test_a_missing_file_a_directory_and_an_unreadable_path_are_refused(tmp_path, write):

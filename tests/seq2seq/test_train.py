@@ -9,7 +9,7 @@ import torch
 from regard.errors import InputError
 from regard.seq2seq.batch import PairBatches
 from regard.seq2seq.events import DivergedError, InterruptedRun
-from regard.seq2seq.model import ModelConfig
+from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.search import greedy
 from regard.seq2seq.settings import TrainConfig
 from regard.seq2seq.train import Trainer, new_model, train
@@ -177,6 +177,95 @@ def test_the_weights_of_the_best_look_remain():
     assert (result.best_step, result.best_error_rate) == (6, 0.2)
     assert _same(model.state_dict(), rates.weights[1])
     assert not model.training
+
+
+@pytest.mark.parametrize(("rate", "chosen"), [(0.1, True), (0.2, False), (0.3, False)])
+def test_the_mean_of_the_best_looks_is_taken_only_if_it_scores_better(rate, chosen):
+    rates = _Rates(0.5, 0.2, 0.4, 0.3, 0.6, rate)
+    config = dataclasses.replace(CONFIG, evaluate_every=3, average=3)
+    model, result = train(SIZES, _batches(), config, evaluate=rates)
+    kept = [rates.weights[place] for place in (1, 2, 3)]  # of steps 6, 9 and 12
+    mean = {k: torch.stack([w[k] for w in kept]).double().mean(0).float() for k in kept[0]}
+    assert all(torch.allclose(rates.weights[-1][k], mean[k], atol=1e-7) for k in mean)
+    assert _same(model.state_dict(), rates.weights[5 if chosen else 1])
+    assert result.averaged == ((6, 9, 12) if chosen else ())
+    assert result.error_rate == min(rate, 0.2)
+    assert (result.best_step, result.best_error_rate) == (6, 0.2)
+
+
+def test_with_a_running_average_looks_score_it_and_training_goes_on_from_the_weights():
+    seen = []
+    config = dataclasses.replace(CONFIG, evaluate_every=5, ema=0.6)
+    rates = _Rates(0.5, 0.4, 0.3)
+    model = new_model(SIZES, seed=5)
+    average = {k: v.clone() for k, v in model.state_dict().items()}
+
+    def show(event):
+        share = min(0.6, (1 + event.step) / (10 + event.step))
+        for name, value in model.state_dict().items():
+            average[name] = share * average[name] + (1 - share) * value
+        seen.append({k: v.clone() for k, v in average.items()})
+
+    Trainer(model, _batches(), config, evaluate=rates, on_progress=show).run()
+    for look, step in enumerate((5, 10, 13)):
+        for name, value in rates.weights[look].items():
+            torch.testing.assert_close(value, seen[step - 1][name])
+    plain = dataclasses.replace(CONFIG, evaluate_every=5)
+    others = _Rates(0.5, 0.4, 0.3)
+    train(SIZES, _batches(), plain, evaluate=others)
+    assert not _same(others.weights[-1], rates.weights[-1])
+    assert _same(model.state_dict(), rates.weights[-1])
+
+
+def test_several_error_rates_are_recorded_and_the_first_one_decides():
+    rates = iter([(0.5, 0.1), (0.3, 0.3), (0.3, 0.2), (0.4, 0.0), (0.6, 0.0)])
+    looks = []
+
+    def evaluate(model):
+        looks.append({k: v.clone() for k, v in model.state_dict().items()})
+        return dict(zip(("words", "symbols"), next(rates), strict=True))
+
+    config = dataclasses.replace(CONFIG, evaluate_every=3)
+    model, result = train(SIZES, _batches(), config, evaluate=evaluate)
+    assert result.history[1].scores == (("words", 0.3), ("symbols", 0.3))
+    assert result.best_step == 9
+    assert _same(model.state_dict(), looks[2])
+
+
+def test_the_chance_of_reading_its_own_answer_rises_over_the_run(monkeypatch):
+    found = []
+    forward = Seq2Seq.forward
+
+    def watched(self, *args, sampling=0.0, **kwargs):
+        found.append(sampling)
+        return forward(self, *args, sampling=sampling, **kwargs)
+
+    monkeypatch.setattr(Seq2Seq, "forward", watched)
+    train(SIZES, _batches(), dataclasses.replace(CONFIG, sampling=0.5))
+    assert found == pytest.approx([0.5 * step / 13 for step in range(13)])
+
+
+def test_bfloat16_is_for_the_forward_pass_only():
+    config = dataclasses.replace(CONFIG, precision="bfloat16")
+    model, _ = train(SIZES, _batches(), config)
+    wanted, _ = train(SIZES, _batches(), CONFIG)
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    pairs = zip(model.state_dict().values(), wanted.state_dict().values(), strict=True)
+    worst = max(float((one - two).abs().max()) for one, two in pairs)
+    assert 0 < worst < 0.05
+
+
+def test_a_run_saves_every_few_seconds_without_a_look():
+    steps = []
+    trainer = Trainer(
+        new_model(SIZES, seed=5),
+        _batches(),
+        CONFIG,
+        save=lambda trainer: steps.append(trainer.step),
+        save_every=0.0,
+    )
+    trainer.run()
+    assert steps == [*range(1, 14), 13]
 
 
 def test_a_run_ends_early_when_the_error_rate_stops_falling():

@@ -20,10 +20,13 @@ __all__ = ["cli", "run_verb"]
 _VERBS = {
     "check": ("regard.cli.check:check", "Find the attention bug that does not crash."),
     "demo": ("regard.cli.demo:demo", "Show what attention fixes, and write a report."),
+    "data": ("regard.cli.data:data", "Look at pairs before a model is trained on them."),
     "train": ("regard.cli.train:train", "Train a model on pairs of texts."),
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
+    "export": ("regard.cli.export:export", "Write a model for NumPy or ONNX, without PyTorch."),
     "align": ("regard.cli.align:align", "Score, combine and convert word alignments."),
+    "bench": ("regard.cli.bench:bench", "Measure regard by what others have published."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
     "skill": ("regard.cli.skill:skill", "Teach a coding assistant to use `regard check`."),
@@ -42,6 +45,8 @@ _EXTRAS = {
     "rapidfuzz": "train",
     "matplotlib": "plot",
     "jax": "jax",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "mcp": "mcp",
     "mcp_types": "mcp",
 }

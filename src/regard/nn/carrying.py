@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.nn.decoder import Decoded, Decoder, DecoderState, Stepped
 from regard.nn.memory import Memory, clear
+from regard.nn.recurrence import visible
 from regard.nn.shapes import fit
 
 __all__ = ["CarryingDecoder", "CarryingState", "Turn", "average"]
@@ -39,7 +40,7 @@ class Turn(NamedTuple):
     """(batch, d_out)"""
 
     hidden: Tensor
-    """(batch, d_s): s_t."""
+    """(batch, d_state): s_t; of an LSTM h and c."""
 
     context: Tensor
     """(batch, d_h)"""
@@ -61,7 +62,7 @@ class CarryingDecoder(Decoder):
 
         Parameters
         ----------
-        initial_state : (batch, d_s)
+        initial_state : (batch, d_state)
             s_0, often a projection of the encoder's last state.
 
         Raises
@@ -81,7 +82,7 @@ class CarryingDecoder(Decoder):
         for given in inputs.unbind(1):
             turn = self._turn(given, memory, hidden, carried)
             hidden, carried = turn.hidden, turn.carried
-            turns.append((turn.output, hidden, turn.context, turn.weights))
+            turns.append((turn.output, self._seen(hidden), turn.context, turn.weights))
         if turns:
             return Decoded(*(torch.stack(each, 1) for each in zip(*turns, strict=True)))
         sizes = (self.d_out, self.d_s, memory.value.shape[-1], memory.key.shape[1])
@@ -103,6 +104,10 @@ class CarryingDecoder(Decoder):
             memory=(memory.key, "float batch T_enc d_h"),
             carried=(state.carried, "float batch T_enc | None"),
         )
+
+    def _seen(self, hidden: Tensor) -> Tensor:
+        """Return s_t (batch, d_s) of a state."""
+        return visible(hidden, self.d_s)
 
     def _project(self, key: Tensor) -> Tensor:
         raise NotImplementedError

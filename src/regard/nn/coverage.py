@@ -10,16 +10,17 @@ from regard.attention.normalizers import Normalizer
 from regard.nn.carrying import CarryingDecoder, Turn, average
 from regard.nn.memory import Memory
 from regard.nn.normalize import normalize, require_normalizer
+from regard.nn.recurrence import advance, cell_of, visible
 from regard.nn.shapes import positive
 
 __all__ = ["CoverageDecoder"]
 
 
 class CoverageDecoder(CarryingDecoder):
-    r"""GRU decoder whose additive attention sees its own coverage, as See et al. [1]_.
+    r"""Decoder whose additive attention sees its own coverage, as See et al. [1]_.
 
     .. math::
-       s_t &= \mathrm{GRU}(x_t, s_{t-1}), \quad c^t = \sum_{t' < t} a^{t'}, \quad c^0 = 0 \\
+       s_t &= \mathrm{RNN}(x_t, s_{t-1}), \quad c^t = \sum_{t' < t} a^{t'}, \quad c^0 = 0 \\
        e_{t,i} &= v^\top \tanh(W_h h_i + W_s s_t + w_c c_i^t + b), \quad
        a^t = \mathrm{softmax}(e_t), \quad h^*_t = \sum_i a_i^t h_i
 
@@ -29,12 +30,18 @@ class CoverageDecoder(CarryingDecoder):
         Sizes of an input, a state, an encoder state, and the space of comparison.
     normalizer : str or callable
         As of :class:`~regard.nn.modules.AdditiveAttention`.
+    cell : {"gru", "lstm"}
+    layers : int
+        The lowest attends and the others read its context
+        (:class:`~regard.nn.recurrence.UpperLayers`).
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s + d_h: an output is [s_t; h*_t], which equation 4 of the paper reads.
-    cell : torch.nn.GRUCell
+    cell : torch.nn.GRUCell or torch.nn.LSTMCell
     W_h, W_s : (d_attn, d_h), (d_attn, d_s)
     w_c, b, v : (d_attn,)
 
@@ -43,14 +50,15 @@ class CoverageDecoder(CarryingDecoder):
     ShapeError
         A size is not a positive integer.
     ConventionError
-        Unknown normaliser.
+        Unknown normaliser or cell.
 
     Notes
     -----
     The state carries the coverage (batch, T_enc). The loss of equation 12 is a function of the
-    result: ``regard.attention.coverage.coverage_loss(decoded.weights)``. One GRU stands for the
-    paper's LSTM; its pointer, the generation probability p_gen, is not part of coverage and is
-    not here. The paper adds coverage, and w_c with it, to a model trained without; here w_c
+    result: ``regard.attention.coverage.coverage_loss(decoded.weights)``. The paper's recurrence
+    is one LSTM, whose [h; c] its equation 1 calls s_t; here h alone is compared and read. Its
+    pointer, the generation probability p_gen, is not part of coverage and is not here. The
+    paper adds coverage, and w_c with it, to a model trained without; here w_c
     starts as the other parameters do, uniform by their fan-in.
 
     References
@@ -77,12 +85,15 @@ class CoverageDecoder(CarryingDecoder):
         d_attn: int,
         *,
         normalizer: str | Normalizer = "softmax",
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         positive("CoverageDecoder", d_in=d_in, d_s=d_s, d_h=d_h, d_attn=d_attn)
-        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h)
+        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h, cell=cell, layers=layers)
         self.d_attn = d_attn
         self.normalizer = require_normalizer(normalizer)
-        self.cell = nn.GRUCell(d_in, d_s)
+        self.cell = cell_of(cell, d_in, d_s)
         self.W_h = nn.Parameter(torch.empty(d_attn, d_h))
         self.W_s = nn.Parameter(torch.empty(d_attn, d_s))
         self.w_c = nn.Parameter(torch.empty(d_attn))
@@ -91,6 +102,7 @@ class CoverageDecoder(CarryingDecoder):
         for parameter in (self.W_h, self.W_s, self.w_c, self.v):
             bound = 1 / sqrt(parameter.shape[-1])
             nn.init.uniform_(parameter, -bound, bound)
+        self._raise_layers(dropout)
 
     def _project(self, key: Tensor) -> Tensor:
         return functional.linear(key, self.W_h, self.b)
@@ -98,12 +110,13 @@ class CoverageDecoder(CarryingDecoder):
     def _turn(
         self, given: Tensor, memory: Memory, hidden: Tensor, carried: Tensor | None
     ) -> Turn:
-        after = self.cell(given, hidden)
+        after = advance(self.cell, given, hidden)
+        seen = visible(after, self.d_s)
         keys = memory.projected
         coverage = keys.new_zeros(keys.shape[:2]) if carried is None else carried
-        query = functional.linear(after, self.W_s).unsqueeze(1)
+        query = functional.linear(seen, self.W_s).unsqueeze(1)
         pairs = torch.tanh(keys + query + coverage.unsqueeze(-1) * self.w_c)
         weights = normalize(self.normalizer, torch.matmul(pairs, self.v), memory.key_mask)
         context = average(weights, memory)
-        output = torch.cat([after, context], -1)
+        output = torch.cat([seen, context], -1)
         return Turn(output, after, context, weights, coverage + weights)

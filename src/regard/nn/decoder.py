@@ -5,7 +5,7 @@ step or after it is the decoder's own business; a caller who could pass the quer
 wrong one.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from regard.errors import ConventionError, explain
 from regard.nn.memory import Memory, key_mask_of, require_own
-from regard.nn.shapes import fit
+from regard.nn.recurrence import Layers, UpperLayers, require_cell, state_size, visible
+from regard.nn.shapes import fit, positive
 
 __all__ = ["Decoded", "Decoder", "DecoderState", "Stepped"]
 
@@ -25,7 +26,7 @@ class Decoded(NamedTuple):
     """(batch, T_dec, d_out): what a vocabulary's layer reads."""
 
     states: Tensor
-    """(batch, T_dec, d_s): s_1 .. s_T."""
+    """(batch, T_dec, d_s): s_1 .. s_T, of an LSTM h alone, of several layers the highest."""
 
     contexts: Tensor | None
     """(batch, T_dec, d_h); None without attention."""
@@ -39,13 +40,13 @@ class DecoderState:
     """Where a decoder stands between two steps; only the decoder that made it accepts it."""
 
     hidden: Tensor
-    """(batch, d_s)"""
+    """(batch, d_state): s_t, laid out as :mod:`regard.nn.recurrence` says."""
 
     owner: nn.Module = field(repr=False)
 
     def select(self, indices: Tensor) -> "DecoderState":
         """Return the state of these examples, in this order, repeats allowed."""
-        return DecoderState(self.hidden[indices], self.owner)
+        return replace(self, hidden=self.hidden[indices])
 
 
 class Stepped(NamedTuple):
@@ -62,14 +63,35 @@ class Stepped(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """The doors and their checks; a subclass runs one step or all."""
+    """The doors and their checks; a subclass runs one step or all.
 
-    def __init__(self, d_in: int, d_s: int, d_out: int, *, d_h: int | None = None) -> None:
+    A subclass whose attention stays with the lowest layer makes the others by ``_raise_layers``
+    and sees nothing of them: they run here, above what it returns.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_s: int,
+        d_out: int,
+        *,
+        d_h: int | None = None,
+        cell: str = "gru",
+        layers: int = 1,
+    ) -> None:
+        call = type(self).__name__
+        require_cell(call, cell)
+        positive(call, layers=layers)
         super().__init__()
         self.d_in = d_in
         self.d_s = d_s
         self.d_h = d_h
         self.d_out = d_out
+        self.cell_kind = cell
+        self.layers = layers
+        self.d_state = state_size(cell, d_s, layers)
+        self._d_own = self.d_state  # of which the subclass's own layers have the first
+        self.upper: UpperLayers | None = None
 
     def prepare(
         self,
@@ -113,7 +135,7 @@ class Decoder(nn.Module):
 
         Parameters
         ----------
-        initial_state : (batch, d_s)
+        initial_state : (batch, d_state)
             s_0, often a projection of the encoder's last state.
 
         Raises
@@ -123,9 +145,9 @@ class Decoder(nn.Module):
         """
         fit(
             f"{type(self).__name__}.start",
-            {"d_s": self.d_s},
+            self._sizes(),
             self._dtype(),
-            initial_state=(initial_state, "float batch d_s"),
+            initial_state=(initial_state, self._state()),
         )
         return DecoderState(initial_state, self)
 
@@ -138,7 +160,7 @@ class Decoder(nn.Module):
             What each step reads, usually the embedding of the previous token.
         memory : Memory
             What this decoder's :meth:`prepare` returned.
-        initial_state : (batch, d_s)
+        initial_state : (batch, d_state)
             s_0.
 
         Returns
@@ -157,13 +179,21 @@ class Decoder(nn.Module):
         require_own(call, memory, self)
         fit(
             call,
-            {"d_in": self.d_in, "d_s": self.d_s},
+            self._sizes(),
             self._dtype(),
             memory=(memory.key, "float batch T_enc d_h"),
             inputs=(inputs, "float batch T_dec d_in"),
-            initial_state=(initial_state, "float batch d_s"),
+            initial_state=(initial_state, self._state()),
         )
-        return self._run(inputs, memory, initial_state)
+        if self.upper is None:
+            return self._run(inputs, memory, initial_state)
+        own, above = self._parted(initial_state)
+        decoded = self._run(inputs, memory, own)
+        contexts = decoded.contexts
+        assert contexts is not None  # upper layers stand above attention only
+        states, _ = self.upper(decoded.states, contexts, above)
+        outputs = torch.cat([states, contexts], -1)
+        return Decoded(outputs, states, contexts, decoded.weights)
 
     def step(self, input: Tensor, memory: Memory, state: DecoderState) -> Stepped:  # noqa: A002 - the singular of forward's name
         """Decode one step, as greedy and beam search do.
@@ -204,13 +234,51 @@ class Decoder(nn.Module):
             )
         fit(
             call,
-            {"d_in": self.d_in, "d_s": self.d_s},
+            self._sizes(),
             self._dtype(),
             memory=(memory.key, "float batch T_enc d_h"),
             input=(input, "float batch d_in"),
-            state=(state.hidden, "float batch d_s"),
+            state=(state.hidden, self._state()),
         )
-        return self._advance(input, memory, state)
+        if self.upper is None:
+            return self._advance(input, memory, state)
+        own, above = self._parted(state.hidden)
+        stepped = self._advance(input, memory, replace(state, hidden=own))
+        context = stepped.output[:, self.d_s :]
+        below = visible(stepped.state.hidden, self.d_s)
+        seen, last = self.upper.step(below, context, above)
+        return Stepped(
+            torch.cat([seen, context], -1),
+            replace(stepped.state, hidden=torch.cat([stepped.state.hidden, last], -1)),
+            stepped.weights,
+        )
+
+    @property
+    def rnn(self) -> Layers:
+        """The layers that run a sequence at a time, in decoders that have such.
+
+        They are registered under the name of their kind, ``gru`` or ``lstm``.
+        """
+        found: Layers = getattr(self, self.cell_kind)
+        return found
+
+    def _raise_layers(self, dropout: float) -> None:
+        """Make the layers above the lowest; the output must be [s_t; c_t]."""
+        if self.layers > 1:
+            assert self.d_h is not None  # upper layers stand above attention only
+            self._d_own = state_size(self.cell_kind, self.d_s)
+            self.upper = UpperLayers(
+                self.cell_kind, self.layers - 1, self.d_s, self.d_h, dropout=dropout
+            )
+
+    def _parted(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        return state[:, : self._d_own], state[:, self._d_own :]
+
+    def _sizes(self) -> dict[str, int]:
+        return {"d_in": self.d_in, "d_s": self.d_s, "d_state": self.d_state}
+
+    def _state(self) -> str:
+        return "float batch d_s" if self.d_state == self.d_s else "float batch d_state"
 
     def _dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype

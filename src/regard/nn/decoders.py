@@ -17,10 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.kernels.gru_loop import LoopInputs, bahdanau_loop
+from regard.kernels.gru_loop import LoopInputs, LoopOutputs, bahdanau_loop
+from regard.kernels.lstm_loop import LstmInputs, bahdanau_lstm_loop
 from regard.nn.decoder import Decoded, Decoder, DecoderState, Stepped
 from regard.nn.memory import Memory, clear
 from regard.nn.modules import AdditiveAttention, LuongAttention
+from regard.nn.recurrence import advance, cell_of, layers_of, run_layers, step_layers, visible
 from regard.nn.shapes import positive
 
 __all__ = [
@@ -34,12 +36,12 @@ __all__ = [
 
 
 class BahdanauDecoder(Decoder):
-    r"""GRU decoder with additive attention, queried with the state before the step [1]_.
+    r"""Decoder with additive attention, queried with the state before the step [1]_.
 
     .. math::
        c_t &= \mathrm{attend}(s_{t-1}, H), \quad
        e_{t,i} = v_a^\top \tanh(W_a s_{t-1} + U_a h_i) \\
-       s_t &= \mathrm{GRU}([x_t; c_t],\; s_{t-1})
+       s_t &= \mathrm{RNN}([x_t; c_t],\; s_{t-1})
 
     Parameters
     ----------
@@ -47,19 +49,28 @@ class BahdanauDecoder(Decoder):
         Sizes of an input, a state, an encoder state, and the space of comparison.
     v_scale : float
         As of :class:`~regard.nn.modules.AdditiveAttention`.
+    cell : {"gru", "lstm"}
+        The paper's is a GRU.
+    layers : int
+        The lowest attends, with its own state before the step, and the others read its context
+        (:class:`~regard.nn.recurrence.UpperLayers`). The paper has one.
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s + d_h: an output is [s_t; c_t].
     attention : AdditiveAttention
-    cell : torch.nn.GRUCell
-        Reads [x_t; c_t]: the context acts on all three gates.
+    cell : torch.nn.GRUCell or torch.nn.LSTMCell
+        Reads [x_t; c_t]: the context acts on all gates.
 
     Raises
     ------
     ShapeError
         A size is not a positive integer.
+    ConventionError
+        Unknown cell.
 
     Notes
     -----
@@ -70,8 +81,8 @@ class BahdanauDecoder(Decoder):
     s_{t-1}.
 
     Keys and the inputs' part of the gates are projected once a sequence. With gradients the
-    whole loop is one node with its own backward pass (:mod:`regard.kernels.gru_loop`); under
-    autocast it runs in the parameters' type.
+    whole loop is one node with its own backward pass (:mod:`regard.kernels.gru_loop`,
+    :mod:`regard.kernels.lstm_loop`); under autocast it runs in the parameters' type.
 
     References
     ----------
@@ -87,56 +98,74 @@ class BahdanauDecoder(Decoder):
     """
 
     def __init__(
-        self, d_in: int, d_s: int, d_h: int, d_attn: int, *, v_scale: float = 4.0
+        self,
+        d_in: int,
+        d_s: int,
+        d_h: int,
+        d_attn: int,
+        *,
+        v_scale: float = 4.0,
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         positive("BahdanauDecoder", d_in=d_in, d_s=d_s, d_h=d_h, d_attn=d_attn)
-        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h)
+        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h, cell=cell, layers=layers)
         self.d_attn = d_attn
         self.attention = AdditiveAttention(d_s, d_h, d_attn, v_scale=v_scale)
-        self.cell = nn.GRUCell(d_in + d_h, d_s)
+        self.cell = cell_of(cell, d_in + d_h, d_s)
+        self._raise_layers(dropout)
 
     def _prepare(self, encoder_states: Tensor, key_mask: Tensor | None) -> Memory:
         return _owned(self.attention.prepare(encoder_states, key_mask=key_mask), self)
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
-        attention, cell = self.attention, self.cell
-        dtype = self._dtype()
         with torch.autocast(inputs.device.type, enabled=False):
-            from_input, from_context = (
-                cell.weight_ih[:, : self.d_in],
-                cell.weight_ih[:, self.d_in :],
-            )
-            gates = functional.linear(inputs.to(dtype), from_input, cell.bias_ih)
-            given = LoopInputs(
-                key=memory.projected.to(dtype),
-                value=memory.value.to(dtype),
-                gates=gates,
-                state=initial_state.to(dtype),
-                W_a=attention.W_a,
-                v_a=attention.v_a,
-                W_hh=cell.weight_hh,
-                b_hh=cell.bias_hh,
-                W_c=from_context,
-            )
-            states, contexts, weights = bahdanau_loop(
-                given, memory.key_mask, keys=memory.prepared
-            )
+            states, contexts, weights = self._loop(inputs, memory, initial_state)
         return Decoded(torch.cat([states, contexts], -1), states, contexts, weights)
+
+    def _loop(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> LoopOutputs:
+        attention, cell, dtype = self.attention, self.cell, self._dtype()
+        from_input, from_context = (
+            cell.weight_ih[:, : self.d_in],
+            cell.weight_ih[:, self.d_in :],
+        )
+        shared = {
+            "key": memory.projected.to(dtype),
+            "value": memory.value.to(dtype),
+            "state": initial_state.to(dtype),
+            "W_a": attention.W_a,
+            "v_a": attention.v_a,
+            "W_hh": cell.weight_hh,
+            "W_c": from_context,
+        }
+        inputs = inputs.to(dtype)
+        if self.cell_kind == "lstm":
+            gates = functional.linear(inputs, from_input, cell.bias_ih + cell.bias_hh)
+            given = LstmInputs(gates=gates, **shared)
+            return bahdanau_lstm_loop(given, memory.key_mask, keys=memory.prepared)
+        gates = functional.linear(inputs, from_input, cell.bias_ih)
+        return bahdanau_loop(
+            LoopInputs(gates=gates, b_hh=cell.bias_hh, **shared),
+            memory.key_mask,
+            keys=memory.prepared,
+        )
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
         own = _owned(memory, self.attention)
-        context, weights = self.attention(hidden.unsqueeze(1), own)
+        before = visible(hidden, self.d_s)
+        context, weights = self.attention(before.unsqueeze(1), own)
         context = context.squeeze(1)
-        after = self.cell(torch.cat([given, context], -1), hidden)
-        output = torch.cat([after, context], -1)
+        after = advance(self.cell, torch.cat([given, context], -1), hidden)
+        output = torch.cat([visible(after, self.d_s), context], -1)
         return Stepped(output, DecoderState(after, self), weights.squeeze(1))
 
 
 class LuongDecoder(Decoder):
-    r"""GRU decoder with Luong attention, queried with the state after the step [1]_.
+    r"""Decoder with Luong attention, queried with the state after the step [1]_.
 
     .. math::
-       s_t &= \mathrm{GRU}(x_t, s_{t-1}), \quad c_t = \mathrm{attend}(s_t, H) \\
+       s_t &= \mathrm{RNN}(x_t, s_{t-1}), \quad c_t = \mathrm{attend}(s_t, H) \\
        \tilde h_t &= \tanh(W_c [c_t; s_t])
 
     Parameters
@@ -147,13 +176,20 @@ class LuongDecoder(Decoder):
         As of :class:`~regard.nn.modules.LuongAttention`; ``dot`` needs d_s = d_h.
     d_attn : int, optional
         For ``concat`` only.
+    cell : {"gru", "lstm"}
+        The paper's is an LSTM.
+    layers : int
+        On top of each other; the highest asks. The paper has four.
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s: an output is the attentional state of equation 5.
     attention : LuongAttention
-    gru : torch.nn.GRU
+    rnn : torch.nn.GRU or torch.nn.LSTM
+        Under the name of its kind, ``gru`` or ``lstm``.
     W_c : (d_s, d_h + d_s)
         The context's columns first; no bias, as in the paper.
 
@@ -163,13 +199,12 @@ class LuongDecoder(Decoder):
         A size is not a positive integer, or ``dot`` with d_s different from d_h; no projection
         is slipped in between.
     ConventionError
-        Unknown score, or `d_attn` missing for ``concat`` or given to another.
+        Unknown score or cell, or `d_attn` missing for ``concat`` or given to another.
 
     Notes
     -----
     Without input feeding (section 3.3) no step needs the context before it, so a whole sequence
-    is one call of the GRU and one of the attention. The paper's recurrence is an LSTM of four
-    layers; this is one GRU.
+    is one call of the recurrence and one of the attention.
 
     References
     ----------
@@ -188,12 +223,21 @@ class LuongDecoder(Decoder):
     """
 
     def __init__(
-        self, d_in: int, d_s: int, d_h: int, *, score: str = "dot", d_attn: int | None = None
+        self,
+        d_in: int,
+        d_s: int,
+        d_h: int,
+        *,
+        score: str = "dot",
+        d_attn: int | None = None,
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         positive("LuongDecoder", d_in=d_in, d_s=d_s, d_h=d_h)
-        super().__init__(d_in, d_s, d_s, d_h=d_h)
+        super().__init__(d_in, d_s, d_s, d_h=d_h, cell=cell, layers=layers)
         self.attention = LuongAttention(d_s, d_h, score, d_attn)
-        self.gru = nn.GRU(d_in, d_s, batch_first=True)
+        self.add_module(cell, layers_of(cell, d_in, d_s, layers, dropout=dropout))
         self.W_c = nn.Parameter(torch.empty(d_s, d_h + d_s))
         nn.init.uniform_(self.W_c, -((d_h + d_s) ** -0.5), (d_h + d_s) ** -0.5)
 
@@ -201,38 +245,49 @@ class LuongDecoder(Decoder):
         return _owned(self.attention.prepare(encoder_states, key_mask=key_mask), self)
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
-        states = _states(self.gru, inputs, initial_state)
+        return self._ask(run_layers(self.rnn, inputs, initial_state)[0], memory)
+
+    def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
+        seen, last = step_layers(self.rnn, given, hidden)
+        decoded = self._ask(seen.unsqueeze(1), memory)
+        assert decoded.weights is not None  # this decoder always attends
+        state = DecoderState(last, self)
+        return Stepped(decoded.outputs.squeeze(1), state, decoded.weights.squeeze(1))
+
+    def _ask(self, states: Tensor, memory: Memory) -> Decoded:
         contexts, weights = self.attention(states, _owned(memory, self.attention))
         outputs = torch.tanh(functional.linear(torch.cat([contexts, states], -1), self.W_c))
         return Decoded(outputs, states, contexts, weights)
 
-    def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
-        decoded = self._run(given.unsqueeze(1), memory, hidden)
-        weights = None if decoded.weights is None else decoded.weights.squeeze(1)
-        state = DecoderState(decoded.states.squeeze(1), self)
-        return Stepped(decoded.outputs.squeeze(1), state, weights)
-
 
 class PlainDecoder(Decoder):
-    r"""GRU decoder without attention: the baseline that sees the source through s_0 alone.
+    r"""Decoder without attention: the baseline that sees the source through s_0 alone.
 
-    .. math:: s_t = \mathrm{GRU}(x_t, s_{t-1})
+    .. math:: s_t = \mathrm{RNN}(x_t, s_{t-1})
 
     Parameters
     ----------
     d_in, d_s : int
         Sizes of an input and a state.
+    cell : {"gru", "lstm"}
+    layers : int
+        On top of each other.
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s: an output is s_t.
-    gru : torch.nn.GRU
+    rnn : torch.nn.GRU or torch.nn.LSTM
+        Under the name of its kind, ``gru`` or ``lstm``.
 
     Raises
     ------
     ShapeError
         A size is not a positive integer.
+    ConventionError
+        Unknown cell.
 
     Notes
     -----
@@ -248,10 +303,12 @@ class PlainDecoder(Decoder):
     (torch.Size([2, 17, 5]), None)
     """
 
-    def __init__(self, d_in: int, d_s: int) -> None:
+    def __init__(
+        self, d_in: int, d_s: int, *, cell: str = "gru", layers: int = 1, dropout: float = 0.0
+    ) -> None:
         positive("PlainDecoder", d_in=d_in, d_s=d_s)
-        super().__init__(d_in, d_s, d_s)
-        self.gru = nn.GRU(d_in, d_s, batch_first=True)
+        super().__init__(d_in, d_s, d_s, cell=cell, layers=layers)
+        self.add_module(cell, layers_of(cell, d_in, d_s, layers, dropout=dropout))
 
     def _prepare(self, encoder_states: Tensor, key_mask: Tensor | None) -> Memory:
         states = encoder_states if key_mask is None else clear(encoder_states, key_mask)
@@ -259,19 +316,13 @@ class PlainDecoder(Decoder):
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
         del memory
-        states = _states(self.gru, inputs, initial_state)
+        states, _ = run_layers(self.rnn, inputs, initial_state)
         return Decoded(states, states, None, None)
 
     def _step(self, given: Tensor, memory: Memory, hidden: Tensor) -> Stepped:
-        states = self._run(given.unsqueeze(1), memory, hidden).states.squeeze(1)
-        return Stepped(states, DecoderState(states, self), None)
-
-
-def _states(gru: nn.GRU, inputs: Tensor, initial_state: Tensor) -> Tensor:
-    if inputs.shape[1] == 0:  # PyTorch's GRU refuses a sequence without steps
-        return initial_state.unsqueeze(1)[:, :0]
-    states: Tensor = gru(inputs, initial_state.unsqueeze(0).contiguous())[0]
-    return states
+        del memory
+        seen, last = step_layers(self.rnn, given, hidden)
+        return Stepped(seen, DecoderState(last, self), None)
 
 
 def _owned(memory: Memory, owner: nn.Module) -> Memory:

@@ -14,16 +14,17 @@ from regard.nn.decoder import Decoded, Decoder, DecoderState, Stepped
 from regard.nn.memory import Memory
 from regard.nn.modules import LuongAttention
 from regard.nn.normalize import normalize
+from regard.nn.recurrence import layers_of, run_layers, step_layers
 from regard.nn.shapes import positive
 
 __all__ = ["LocalLuongDecoder"]
 
 
 class LocalLuongDecoder(Decoder):
-    r"""GRU decoder with Luong's local attention, monotonic or predictive [1]_.
+    r"""Decoder with Luong's local attention, monotonic or predictive [1]_.
 
     .. math::
-       s_t &= \mathrm{GRU}(x_t, s_{t-1}) \\
+       s_t &= \mathrm{RNN}(x_t, s_{t-1}) \\
        p_t &= t \;\text{(m)} \quad\text{or}\quad S \,\sigma(v_p^\top \tanh(W_p s_t))
        \;\text{(p)} \\
        a_t(i) &= \mathrm{align}(s_t, h_i), \; |i - p_t| \le D, \quad
@@ -44,13 +45,19 @@ class LocalLuongDecoder(Decoder):
         For ``concat`` only.
     normalizer : str or callable
         As of :class:`~regard.nn.modules.LuongAttention`.
+    cell : {"gru", "lstm"}
+    layers : int
+        On top of each other; the highest asks.
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s: an output is the attentional state, equation 5.
     attention : LuongAttention
-    gru : torch.nn.GRU
+    rnn : torch.nn.GRU or torch.nn.LSTM
+        Under the name of its kind, ``gru`` or ``lstm``.
     W_c : (d_s, d_h + d_s)
         The context's columns first.
     W_p, v_p : (d_s, d_s), (d_s,)
@@ -61,16 +68,16 @@ class LocalLuongDecoder(Decoder):
     ShapeError
         A size is not a positive integer, or ``dot`` with d_s different from d_h.
     ConventionError
-        Unknown kind, score or normaliser, D not above 0, or `d_attn` missing for ``concat`` or
-        given to another.
+        Unknown kind, score, normaliser or cell, D not above 0, or `d_attn` missing for
+        ``concat`` or given to another.
 
     Notes
     -----
     Rows of kind "p" sum to **less than 1**: the Gaussian multiplies normalised weights and the
     paper does not normalise again. A step of kind "m" beyond the source attends nowhere.
     Positions count from 0 and are not rounded (:mod:`regard.attention.local`); S is the place
-    behind an example's last permitted key. The state carries the number of the step. One GRU
-    stands for the paper's LSTM of four layers, and there is no input feeding.
+    behind an example's last permitted key. The state carries the number of the step. The
+    paper's recurrence is an LSTM of four layers, with input feeding, which is not here.
 
     References
     ----------
@@ -96,6 +103,9 @@ class LocalLuongDecoder(Decoder):
         score: str = "dot",
         d_attn: int | None = None,
         normalizer: str | Normalizer = "softmax",
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         call = "LocalLuongDecoder"
         positive(call, d_in=d_in, d_s=d_s, d_h=d_h)
@@ -108,10 +118,10 @@ class LocalLuongDecoder(Decoder):
                     got=f"kind={kind!r}",
                 )
             )
-        super().__init__(d_in, d_s, d_s, d_h=d_h)
+        super().__init__(d_in, d_s, d_s, d_h=d_h, cell=cell, layers=layers)
         self.kind, self.D = kind, D
         self.attention = LuongAttention(d_s, d_h, score, d_attn, normalizer=normalizer)
-        self.gru = nn.GRU(d_in, d_s, batch_first=True)
+        self.add_module(cell, layers_of(cell, d_in, d_s, layers, dropout=dropout))
         self.W_c = nn.Parameter(torch.empty(d_s, d_h + d_s))
         nn.init.uniform_(self.W_c, -((d_h + d_s) ** -0.5), (d_h + d_s) ** -0.5)
         if kind == "p":
@@ -125,7 +135,7 @@ class LocalLuongDecoder(Decoder):
 
         Parameters
         ----------
-        initial_state : (batch, d_s)
+        initial_state : (batch, d_state)
             s_0, often a projection of the encoder's last state.
 
         Raises
@@ -141,21 +151,22 @@ class LocalLuongDecoder(Decoder):
 
     def _run(self, inputs: Tensor, memory: Memory, initial_state: Tensor) -> Decoded:
         first = inputs.new_zeros(inputs.shape[0], dtype=torch.int64)
-        return self._from(first, inputs, memory, initial_state)
+        states, _ = run_layers(self.rnn, inputs, initial_state)
+        return self._ask(first, states, memory)
 
     def _advance(self, given: Tensor, memory: Memory, state: DecoderState) -> Stepped:
         assert isinstance(state, CarryingState)  # start() and this method make no others
         first = state.carried
         if first is None:
             first = given.new_zeros(given.shape[0], dtype=torch.int64)
-        decoded = self._from(first, given.unsqueeze(1), memory, state.hidden)
-        after = CarryingState(decoded.states.squeeze(1), self, first + 1)
+        seen, last = step_layers(self.rnn, given, state.hidden)
+        decoded = self._ask(first, seen.unsqueeze(1), memory)
+        after = CarryingState(last, self, first + 1)
         assert decoded.weights is not None  # this decoder always attends
         return Stepped(decoded.outputs.squeeze(1), after, decoded.weights.squeeze(1))
 
-    def _from(self, first: Tensor, inputs: Tensor, memory: Memory, hidden: Tensor) -> Decoded:
-        """Decode with step numbers from `first` (batch,) on."""
-        states, _ = self.gru(inputs, hidden.unsqueeze(0).contiguous())
+    def _ask(self, first: Tensor, states: Tensor, memory: Memory) -> Decoded:
+        """Attend with states (batch, T_dec, d_s) of the steps from `first` (batch,) on."""
         positions = self._positions(first, states, memory)
         T_enc = memory.key.shape[1]
         may: Tensor = within(positions, D=self.D, T_enc=T_enc)

@@ -12,6 +12,7 @@ from regard.errors import ConventionError, explain
 from regard.nn.carrying import CarryingDecoder, Turn, average
 from regard.nn.memory import Memory
 from regard.nn.normalize import normalize, require_normalizer
+from regard.nn.recurrence import advance, cell_of, visible
 from regard.nn.shapes import positive
 
 __all__ = ["LocationDecoder"]
@@ -21,7 +22,7 @@ class LocationDecoder(CarryingDecoder):
     r"""The attention-based recurrent generator of Chorowski et al. [1]_, with features.
 
     .. math::
-       s_{i-1} &= \mathrm{GRU}([y_{i-1}; g_{i-1}],\; s_{i-2}), \quad
+       s_{i-1} &= \mathrm{RNN}([y_{i-1}; g_{i-1}],\; s_{i-2}), \quad
        f_i = F * \alpha_{i-1} \\
        e_{i,j} &= w^\top \tanh(W s_{i-1} + V h_j + U f_{i,j} + b), \quad
        \alpha_i = \mathrm{softmax}(\beta e_i), \quad
@@ -39,12 +40,18 @@ class LocationDecoder(CarryingDecoder):
     normalizer : str or callable
         As of :class:`~regard.nn.modules.AdditiveAttention`; ``smoothed`` is the paper's
         smoothing (section 2.3).
+    cell : {"gru", "lstm"}
+    layers : int
+        The lowest attends and the others read its context
+        (:class:`~regard.nn.recurrence.UpperLayers`).
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s + d_h: an output is [s_{i-1}; g_i], which Generate of equation 3 reads.
-    cell : torch.nn.GRUCell
+    cell : torch.nn.GRUCell or torch.nn.LSTMCell
         Reads [y_{i-1}; g_{i-1}], the glimpse *before*: equation 4.
     W, V, U : (d_attn, d_s), (d_attn, d_h), (d_attn, k)
     F : (k, r)
@@ -55,7 +62,7 @@ class LocationDecoder(CarryingDecoder):
     ShapeError
         A size is not a positive integer.
     ConventionError
-        r is even, `sharpening` is not above 0, or an unknown normaliser.
+        r is even, `sharpening` is not above 0, or an unknown normaliser or cell.
 
     Notes
     -----
@@ -92,6 +99,9 @@ class LocationDecoder(CarryingDecoder):
         r: int,
         sharpening: float = 1.0,
         normalizer: str | Normalizer = "softmax",
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         call = "LocationDecoder"
         positive(call, d_in=d_in, d_s=d_s, d_h=d_h, d_attn=d_attn, k=k, r=r)
@@ -104,10 +114,10 @@ class LocationDecoder(CarryingDecoder):
                     got=f"sharpening={sharpening!r}",
                 )
             )
-        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h)
+        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h, cell=cell, layers=layers)
         self.d_attn, self.k, self.r, self.sharpening = d_attn, k, r, sharpening
         self.normalizer = require_normalizer(normalizer)
-        self.cell = nn.GRUCell(d_in + d_h, d_s)
+        self.cell = cell_of(cell, d_in + d_h, d_s)
         self.W = nn.Parameter(torch.empty(d_attn, d_s))
         self.V = nn.Parameter(torch.empty(d_attn, d_h))
         self.U = nn.Parameter(torch.empty(d_attn, k))
@@ -117,6 +127,7 @@ class LocationDecoder(CarryingDecoder):
         for parameter in (self.W, self.V, self.U, self.F, self.w):
             bound = 1 / sqrt(parameter.shape[-1])
             nn.init.uniform_(parameter, -bound, bound)
+        self._raise_layers(dropout)
 
     def _project(self, key: Tensor) -> Tensor:
         return functional.linear(key, self.V, self.b)
@@ -127,14 +138,15 @@ class LocationDecoder(CarryingDecoder):
         keys = memory.projected
         previous = keys.new_zeros(keys.shape[:2]) if carried is None else carried
         glimpse = average(previous, memory)
-        after = self.cell(torch.cat([given, glimpse], -1), hidden)
+        after = advance(self.cell, torch.cat([given, glimpse], -1), hidden)
+        seen = visible(after, self.d_s)
         # conv1d correlates; a convolution runs the filters backwards.
         filters = self.F.flip(-1).unsqueeze(1)
         features = functional.conv1d(previous.unsqueeze(1), filters, padding=self.r // 2)
         where = functional.linear(features.transpose(1, 2), self.U)
-        query = functional.linear(after, self.W).unsqueeze(1)
+        query = functional.linear(seen, self.W).unsqueeze(1)
         scores = torch.matmul(torch.tanh(keys + query + where), self.w)
         weights = normalize(self.normalizer, self.sharpening * scores, memory.key_mask)
         context = average(weights, memory)
-        output = torch.cat([after, context], -1)
+        output = torch.cat([seen, context], -1)
         return Turn(output, after, context, weights, weights)

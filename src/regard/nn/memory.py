@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.attention.masks import from_lengths
 from regard.errors import ConventionError, explain
 from regard.kernels.prepared import PreparedKeys
-from regard.nn.shapes import fit
+from regard.nn.shapes import fit, recorded
 
 __all__ = ["Memory", "clear", "key_mask_of", "require_own"]
 
@@ -88,7 +88,7 @@ def key_mask_of(
     if key_lengths is None:
         return key_mask
     T_enc = key.shape[-2]
-    if torch.compiler.is_compiling():
+    if recorded():
         real = torch.arange(T_enc, device=key.device) < key_lengths.unsqueeze(-1)
     else:
         real = from_lengths(key_lengths, T_dec=1, T_enc=T_enc).squeeze(-2)

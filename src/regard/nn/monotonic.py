@@ -10,20 +10,21 @@ from regard.attention.monotonic import expected_alignment, hard_alignment, requi
 from regard.errors import ConventionError, explain
 from regard.nn.carrying import CarryingDecoder, Turn, average
 from regard.nn.memory import Memory
+from regard.nn.recurrence import advance, cell_of, visible
 from regard.nn.shapes import positive
 
 __all__ = ["MonotonicDecoder"]
 
 
 class MonotonicDecoder(CarryingDecoder):
-    r"""GRU decoder with the monotonic attention of Raffel et al. [1]_.
+    r"""Decoder with the monotonic attention of Raffel et al. [1]_.
 
     .. math::
        e_{i,j} &= g \frac{v^\top}{\lVert v \rVert} \tanh(W s_{i-1} + V h_j + b) + r, \quad
        p_{i,j} = \sigma(e_{i,j} + \epsilon), \quad \epsilon \sim N(0, \mathrm{noise}^2) \\
        \alpha_{i,j} &= p_{i,j} \Big( (1 - p_{i,j-1}) \frac{\alpha_{i,j-1}}{p_{i,j-1}}
        + \alpha_{i-1,j} \Big), \quad c_i = \textstyle\sum_j \alpha_{i,j} h_j \\
-       s_i &= \mathrm{GRU}([x_i; c_i],\; s_{i-1})
+       s_i &= \mathrm{RNN}([x_i; c_i],\; s_{i-1})
 
     Parameters
     ----------
@@ -41,12 +42,18 @@ class MonotonicDecoder(CarryingDecoder):
         mode and one key in evaluation mode, as in the paper.
     method : {"scan", "recursive", "cumulative"}
         As of :func:`regard.attention.monotonic.expected_alignment`.
+    cell : {"gru", "lstm"}
+    layers : int
+        The lowest attends and the others read its context
+        (:class:`~regard.nn.recurrence.UpperLayers`).
+    dropout : float
+        Between layers, 0 to below 1.
 
     Attributes
     ----------
     d_out : int
         d_s + d_h: an output is [s_i; c_i].
-    cell : torch.nn.GRUCell
+    cell : torch.nn.GRUCell or torch.nn.LSTMCell
         Reads [x_i; c_i].
     W, V : (d_attn, d_s), (d_attn, d_h)
     b, v : (d_attn,)
@@ -58,14 +65,13 @@ class MonotonicDecoder(CarryingDecoder):
     ShapeError
         A size is not a positive integer.
     ConventionError
-        `noise` is negative, or unknown method.
+        `noise` is negative, or unknown method or cell.
 
     Notes
     -----
     Rows of weights may sum to **less than 1**: the rest walks past the last key and attends to
     nothing, at this step and all later ones. With hard weights no gradient reaches the
-    energies. The state carries alpha (batch, T_enc); the first step begins at key 0. One GRU
-    stands for the paper's LSTMs.
+    energies. The state carries alpha (batch, T_enc); the first step begins at key 0.
 
     References
     ----------
@@ -93,6 +99,9 @@ class MonotonicDecoder(CarryingDecoder):
         offset: float = -1.0,
         hard: bool | None = None,
         method: str = "scan",
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         positive("MonotonicDecoder", d_in=d_in, d_s=d_s, d_h=d_h, d_attn=d_attn)
         require_method("MonotonicDecoder", method)
@@ -104,9 +113,9 @@ class MonotonicDecoder(CarryingDecoder):
                     got=f"noise={noise!r}",
                 )
             )
-        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h)
+        super().__init__(d_in, d_s, d_s + d_h, d_h=d_h, cell=cell, layers=layers)
         self.d_attn, self.noise, self.hard, self.method = d_attn, noise, hard, method
-        self.cell = nn.GRUCell(d_in + d_h, d_s)
+        self.cell = cell_of(cell, d_in + d_h, d_s)
         self.W = nn.Parameter(torch.empty(d_attn, d_s))
         self.V = nn.Parameter(torch.empty(d_attn, d_h))
         self.b = nn.Parameter(torch.zeros(d_attn))
@@ -116,6 +125,7 @@ class MonotonicDecoder(CarryingDecoder):
         for parameter in (self.W, self.V, self.v):
             bound = 1 / sqrt(parameter.shape[-1])
             nn.init.uniform_(parameter, -bound, bound)
+        self._raise_layers(dropout)
 
     def _project(self, key: Tensor) -> Tensor:
         return functional.linear(key, self.V, self.b)
@@ -123,10 +133,12 @@ class MonotonicDecoder(CarryingDecoder):
     def _turn(
         self, given: Tensor, memory: Memory, hidden: Tensor, carried: Tensor | None
     ) -> Turn:
-        weights = self._align(self._energies(hidden, memory), memory, carried)
+        before = visible(hidden, self.d_s)
+        weights = self._align(self._energies(before, memory), memory, carried)
         context = average(weights, memory)
-        after = self.cell(torch.cat([given, context], -1), hidden)
-        return Turn(torch.cat([after, context], -1), after, context, weights, weights)
+        after = advance(self.cell, torch.cat([given, context], -1), hidden)
+        output = torch.cat([visible(after, self.d_s), context], -1)
+        return Turn(output, after, context, weights, weights)
 
     def _energies(self, hidden: Tensor, memory: Memory) -> Tensor:
         keys = memory.projected

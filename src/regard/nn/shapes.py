@@ -15,7 +15,7 @@ from regard._blame import Argument, Built, diagnose
 from regard.axes import describe, kind_of
 from regard.errors import ShapeError, explain
 
-__all__ = ["Given", "fit", "positive"]
+__all__ = ["Given", "fit", "positive", "recorded"]
 
 Given = tuple[Any, str]
 """A value and what it should be: ``(mask, "bool *batch T_dec T_enc | None")``."""
@@ -99,6 +99,14 @@ def _argument(name: str, annotation: str) -> Argument:
 def _autocasts(value: Tensor) -> bool:
     kind = value.device.type
     return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+
+
+def recorded() -> bool:
+    """Return whether a compiler, exporter or tracer records what is computed here and now.
+
+    It cannot follow a decision that depends on numbers, such as a check of lengths.
+    """
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
 def positive(call: str, **sizes: int) -> None:

@@ -6,24 +6,27 @@
 ``model.safetensors``    the weights, the best ones so far
 ``training.safetensors`` for resuming: weights, optimizer and counters of the last save
 ``training.json``        the counters and the history again, for people to read
+``log.csv``              loss, learning rate and held-out error rates over the steps
 =======================  ==============================================================
 
-Each file is replaced in one atomic step. ``model.safetensors`` carries a mark of the
-``config.json`` and ``vocab.json`` it was trained with, so files of two runs do not mix.
+Each file is replaced in one atomic step, the state before the weights: a run that is killed
+between the two writes the weights again when it is taken up. ``model.safetensors`` carries a
+mark of the ``config.json`` and ``vocab.json`` it was trained with, so files of two runs do not
+mix.
 """
 
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from regard.errors import InputError, RegardError, explain
 from regard.files import read_json, write_json
+from regard.seq2seq.description import Description
 from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.tensors import load_tensors, save_tensors
 from regard.seq2seq.train import TrainingState
@@ -40,6 +43,7 @@ __all__ = [
     "load_training",
     "save_description",
     "save_training",
+    "save_training_info",
     "save_weights",
 ]
 
@@ -52,66 +56,10 @@ FILES = (
     "model.safetensors",
     "training.safetensors",
     "training.json",
+    "log.csv",
 )
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a model is, apart from its weights.
-
-    Parameters
-    ----------
-    model : ModelConfig
-    source, target : Vocab
-        Of the sizes that ``model`` names.
-    longest_source, longest_target : int
-        In the training data, in symbols: where to stop a target that does not end.
-    made_by : dict
-        JSON values: command, version, seed, data with their sha256, settings.
-
-    Raises
-    ------
-    InputError
-        A vocabulary's size is not the model's.
-    """
-
-    model: ModelConfig
-    source: Vocab
-    target: Vocab
-    longest_source: int
-    longest_target: int
-    made_by: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for side, vocab, size in (
-            ("source", self.source, self.model.source_symbols),
-            ("target", self.target, self.model.target_symbols),
-        ):
-            if len(vocab) != size:
-                raise InputError(
-                    explain(
-                        f"Description(): the {side} vocabulary does not fit the model",
-                        expected=f"{size} ids, the four reserved ones included",
-                        got=f"{len(vocab)} ids",
-                    )
-                )
-        if self.longest_source < 1 or self.longest_target < 1:
-            raise InputError(
-                explain(
-                    "Description(): the longest source or target is refused",
-                    expected="at least 1 symbol each",
-                    got=f"{self.longest_source} and {self.longest_target}",
-                )
-            )
-
-    def longest_answer(self, source_symbols: int) -> int:
-        """Return how many symbols a target may have: generous, and growing with the source."""
-        stretch = max(1.0, source_symbols / self.longest_source)
-        # A model of tiny sources and long targets would else be let run for ever.
-        most = self.longest_target + 4 * source_symbols
-        return min(int(self.longest_target * stretch), most) + 5
 
 
 def save_description(directory: Path, description: Description) -> None:
@@ -137,7 +85,13 @@ def save_weights(directory: Path, description: Description, weights: dict[str, T
 def save_training(directory: Path, state: TrainingState) -> None:
     """Write ``training.safetensors``, and ``training.json`` for people."""
     save_tensors(directory / "training.safetensors", state.tensors, state.info)
-    write_json(directory / "training.json", state.info)
+    save_training_info(directory, state)
+
+
+def save_training_info(directory: Path, state: TrainingState) -> None:
+    """Write ``training.json`` alone."""
+    # Sorted, so that a state that was read makes the same file.
+    write_json(directory / "training.json", json.loads(json.dumps(state.info, sort_keys=True)))
 
 
 def load_description(directory: str | Path) -> Description:

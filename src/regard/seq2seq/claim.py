@@ -6,9 +6,10 @@ from pathlib import Path
 from regard.errors import InputError, explain
 from regard.files import is_leftover, unwritable, write_atomically
 
-__all__ = ["claim_directory"]
+__all__ = ["PROBE", "claim_directory"]
 
-_PROBE = ".room"
+PROBE = ".room"
+"""A file that is written and removed again, to see whether there is room."""
 
 
 def claim_directory(
@@ -26,7 +27,8 @@ def claim_directory(
     path : Path
         Is created if it does not exist.
     names : collection of str
-        The files that will be written. With ``force`` old ones of these names are removed;
+        The files that will be written, the one that `is_ours` reads first. With ``force`` old
+        ones of these names are removed;
         others are never touched. What a killed process left of writing them is removed too.
     is_ours : callable
         From the directory to whether a run of the same kind is in it; only then does ``force``
@@ -59,17 +61,16 @@ def claim_directory(
         ) from error
     except OSError as error:
         raise InputError(unwritable(path, error)) from error
-    leftovers = {
-        name for name in inside if name == _PROBE or is_leftover(name, {*names, _PROBE})
-    }
+    leftovers = {name for name in inside if name == PROBE or is_leftover(name, {*names, PROBE})}
     if inside - leftovers and not resume:
         _refuse(path, force=force, ours=is_ours(path))
     # A real file of some size: permissions and a full disk both show.
     try:
-        write_atomically(path / _PROBE, bytes(1 << 16))
-        (path / _PROBE).unlink()
-        old = set(names) if force and not resume else set()
-        for name in leftovers | old:
+        write_atomically(path / PROBE, bytes(1 << 16))
+        (path / PROBE).unlink()
+        # The first name last: as long as anything is left, it says whose it is.
+        old = reversed(list(names)) if force and not resume else ()
+        for name in [*leftovers, *old]:
             (path / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(unwritable(path, error)) from error

@@ -9,6 +9,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.axes import checked
 from regard.errors import ShapeError, explain
+from regard.nn.recurrence import Layers
+from regard.nn.shapes import recorded
+from regard.seq2seq.unpacked import run_unpacked
 from regard.seq2seq.vocab import PAD, UNK
 
 __all__ = ["Encoded", "Encoder"]
@@ -21,16 +24,16 @@ class Encoded(NamedTuple):
     ----------
     states : (batch, T_enc, d_h)
         Zero on padding.
-    initial : (batch, d_s)
-        The decoder's state before its first step, within -1 and 1.
+    initial : (batch, d_state) or None
+        The decoder's state before its first step, within -1 and 1; None without a bridge.
     """
 
     states: Tensor
-    initial: Tensor
+    initial: Tensor | None
 
 
 class Encoder(nn.Module):
-    r"""A GRU over embedded symbols, in one or both directions.
+    r"""A GRU or LSTM over embedded symbols, in one or both directions.
 
     .. math:: s_0 = \tanh(W [\overrightarrow{h}_{T}; \overleftarrow{h}_1] + b)
 
@@ -38,20 +41,29 @@ class Encoder(nn.Module):
     ----------
     symbols : int
         Size of the source vocabulary, reserved ids included.
-    d_in, d_hidden, d_s : int
-        Sizes of an embedding, of the states of one direction, of a decoder state.
+    d_in, d_hidden : int
+        Sizes of an embedding and of the states of one direction.
+    d_state : int or None
+        Size of the decoder's state (:mod:`regard.nn.recurrence`), which a layer, the bridge,
+        makes of the last states; None for a decoder that makes its own.
     bidirectional : bool
         States are then ``[forward; backward]`` and ``d_h`` is ``2 * d_hidden``.
     layers : int
-        GRU layers on top of each other.
+        On top of each other.
     dropout : float
-        On embeddings and on states, 0 to below 1.
+        On embeddings, between layers and on states, 0 to below 1.
+    cell : {"gru", "lstm"}
+
+    Attributes
+    ----------
+    rnn : torch.nn.GRU or torch.nn.LSTM
+        Under the name of its kind, ``gru`` or ``lstm``.
 
     Notes
     -----
-    The paper's initial state reads the backward direction only; here both final states are
-    read. An unknown symbol starts with a zero embedding and, as training never shows one, keeps
-    it: it says "something stood here".
+    The paper's initial state reads the backward direction only; here both final states of the
+    highest layer are read, of an LSTM h alone. An unknown symbol starts with a zero
+    embedding and, as training never shows one, keeps it: it says "something stood here".
 
     References
     ----------
@@ -64,18 +76,20 @@ class Encoder(nn.Module):
         symbols: int,
         d_in: int,
         d_hidden: int,
-        d_s: int,
+        d_state: int | None,
         *,
         bidirectional: bool = True,
         layers: int = 1,
         dropout: float = 0.0,
+        cell: str = "gru",
     ) -> None:
         super().__init__()
         self.d_h = d_hidden * (2 if bidirectional else 1)
         self.embedding = nn.Embedding(symbols, d_in, padding_idx=PAD)
         with torch.no_grad():
             self.embedding.weight[UNK] = 0.0
-        self.gru = nn.GRU(
+        kind = nn.LSTM if cell == "lstm" else nn.GRU
+        rnn = kind(
             d_in,
             d_hidden,
             num_layers=layers,
@@ -83,8 +97,16 @@ class Encoder(nn.Module):
             bidirectional=bidirectional,
             dropout=dropout if layers > 1 else 0.0,
         )
-        self.bridge = nn.Linear(self.d_h, d_s)
+        self.cell_kind = cell
+        self.add_module(cell, rnn)
+        self.bridge = None if d_state is None else nn.Linear(self.d_h, d_state)
         self.dropout = nn.Dropout(dropout)
+
+    @property
+    def rnn(self) -> Layers:
+        """The recurrence, whichever it is."""
+        found: Layers = getattr(self, self.cell_kind)
+        return found
 
     @checked
     def forward(
@@ -111,24 +133,32 @@ class Encoder(nn.Module):
         ShapeError
             The two disagree on the batch, or a length is outside 1 to T_enc.
         """
+        embedded = self.dropout(self.embedding(source))
         if source_lengths is None:
-            states, last = self.gru(self.dropout(self.embedding(source)))
+            states, last = self.rnn(embedded)
+        elif recorded():
+            states, last = run_unpacked(self.rnn, embedded, source_lengths)
         else:
             _check_lengths(source_lengths, source.shape[1])
             packed = pack_padded_sequence(
-                self.dropout(self.embedding(source)),
+                embedded,
                 source_lengths.cpu(),
                 batch_first=True,
                 enforce_sorted=False,
             )
-            states, last = self.gru(packed)
+            states, last = self.rnn(packed)
             # Back to the length that came in, even if every sequence is shorter.
             states, _ = pad_packed_sequence(
                 states, batch_first=True, total_length=source.shape[1]
             )
-        directions = 2 if self.gru.bidirectional else 1
-        ends = torch.cat(tuple(last[-directions:]), dim=-1)  # the top layer's, each direction
-        return Encoded(self.dropout(states), torch.tanh(self.bridge(ends)))
+        return Encoded(self.dropout(states), self._initial(last))
+
+    def _initial(self, last: Tensor | tuple[Tensor, Tensor]) -> Tensor | None:
+        if self.bridge is None:
+            return None
+        ends = last[0] if isinstance(last, tuple) else last  # of an LSTM h
+        places = (-2, -1) if self.rnn.bidirectional else (-1,)  # the highest layer's
+        return torch.tanh(self.bridge(torch.cat([ends[place] for place in places], dim=-1)))
 
 
 def _check_lengths(lengths: Tensor, t_enc: int) -> None:

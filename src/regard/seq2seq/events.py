@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import RegardError, explain
 
 __all__ = [
     "DivergedError",
@@ -19,6 +19,22 @@ __all__ = [
 
 class DivergedError(RegardError, ArithmeticError):
     """The loss or the gradient is no finite number any more."""
+
+    @classmethod
+    def at(
+        cls, step: int, loss: float, norm: float, *, rate: float, saved: int
+    ) -> "DivergedError":
+        """Say where, and what was saved before: after which step, or 0."""
+        kept = f"; what was saved after step {saved} is kept" if saved else ""
+        return cls(
+            explain(
+                f"training went wrong at step {step}: no finite number any more{kept}",
+                expected="a finite loss and gradient",
+                got=f"loss {loss:g}, length of the gradient {norm:g}",
+                because=f"the learning rate was {rate:g}",
+                help="start again with a smaller learning rate",
+            )
+        )
 
 
 class InterruptedRun(KeyboardInterrupt):
@@ -49,12 +65,46 @@ class Evaluation:
     loss : float
         Mean training loss a symbol since the look before, in nats.
     error_rate : float
-        What ``evaluate`` returned; lower is better.
+        What ``evaluate`` returned, or the first of what it returned; lower is better.
+    scores : tuple of (name, error rate)
+        All that ``evaluate`` returned, if it was a mapping; later ones break ties.
     """
 
     step: int
     loss: float
     error_rate: float
+    scores: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        """What looks are compared by; lower is better."""
+        return tuple(rate for _, rate in self.scores) or (self.error_rate,)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that :meth:`from_json` reads."""
+        scores = [list(score) for score in self.scores]
+        return {
+            "step": self.step,
+            "loss": self.loss,
+            "error_rate": self.error_rate,
+            "scores": scores,
+        }
+
+    @classmethod
+    def from_json(cls, form: Any) -> "Evaluation":
+        """Rebuild a look.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            ``form`` is not what :meth:`to_json` returned.
+        """
+        return cls(
+            int(form["step"]),
+            float(form["loss"]),
+            float(form["error_rate"]),
+            tuple((str(name), float(rate)) for name, rate in form["scores"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +114,8 @@ class Progress:
     Attributes
     ----------
     step, total : int
-        Steps done, of how many.
+        Steps done, of how many. With a time budget the total is planned anew now and then, and
+        at first unknown: a number far too high.
     loss : float
         Of this step, in nats a target symbol.
     rate : float
@@ -73,6 +124,10 @@ class Progress:
         If this step ended with one.
     best : float or None
         The lowest error rate so far.
+    share_done : float
+        Of the run, 0 to 1.
+    seconds : float
+        Of the run, by its clock, earlier sittings included.
     """
 
     step: int
@@ -81,6 +136,8 @@ class Progress:
     rate: float
     evaluation: Evaluation | None
     best: float | None
+    share_done: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +151,12 @@ class TrainResult:
     stopped_early : bool
         Whether the error rate had stopped falling.
     best_step, best_error_rate : int, float or None
-        None without evaluation.
+        Of the best look; None without evaluation.
+    averaged : tuple of int
+        The steps of the looks whose mean the final weights are; empty if they are the best
+        look's.
+    error_rate : float or None
+        Of the final weights: the best look's, or lower if they are a mean.
     history : tuple of Evaluation
     seconds : float
         CPU time of the training steps of this sitting, evaluation left out.
@@ -106,6 +168,8 @@ class TrainResult:
     best_error_rate: float | None
     history: tuple[Evaluation, ...]
     seconds: float
+    averaged: tuple[int, ...] = ()
+    error_rate: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,20 @@ class Interruption:
     Outside the main thread, where Python allows no handlers, it does nothing and
     :attr:`asked` stays None. A second signal meets the handler that was there before.
 
+    Parameters
+    ----------
+    patient : bool
+        Let a second signal change nothing: whoever started several processes sends them more
+        than one.
+
     Attributes
     ----------
     asked : int or None
         The number of the signal that came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, patient: bool = False) -> None:
+        self._patient = patient
         self.asked: int | None = None
         self._before: dict[int, Any] = {}
 
@@ -44,7 +51,8 @@ class Interruption:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.asked = number
-        self._restore()
+        if not self._patient:
+            self._restore()
 
     def _restore(self) -> None:
         for number, before in self._before.items():

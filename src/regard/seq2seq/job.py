@@ -1,7 +1,7 @@
 """A whole training job: from pairs of texts to a model directory that says what made it."""
 
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,29 +10,26 @@ import torch
 
 from regard.errors import InputError, explain
 from regard.seq2seq.batch import PairBatches
-from regard.seq2seq.checkpoint import (
-    FILES,
-    Description,
-    is_run,
-    load_description,
-    load_training,
-    save_description,
-    save_training,
-    save_weights,
-)
-from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.board import Board
+from regard.seq2seq.checkpoint import Description, load_description
+from regard.seq2seq.clock import Clock
+from regard.seq2seq.device import usable_device
+from regard.seq2seq.held_out import HeldOut
+from regard.seq2seq.keeper import Keeper
+from regard.seq2seq.log import CsvLog
 from regard.seq2seq.memory import check_memory
-from regard.seq2seq.model import ModelConfig, Seq2Seq
+from regard.seq2seq.model import ModelConfig
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.settings import TrainConfig
-from regard.seq2seq.train import Progress, Trainer, TrainResult, new_model
+from regard.seq2seq.subwords import SIZE
+from regard.seq2seq.train import SAVE_EVERY, Progress, Trainer, TrainResult, new_model
 from regard.seq2seq.transducer import Transducer
 from regard.seq2seq.vocab import Vocab
+from regard.seq2seq.world import ALONE, World
 from regard.version import __version__
 
 __all__ = ["JobSettings", "describe", "train_pairs"]
 
-_STATE = "training.safetensors"
 _LOOKED_AT = 2000
 """Sources that a look at the held-out data decodes; the last word is on all of them."""
 
@@ -43,22 +40,28 @@ class JobSettings:
 
     Parameters
     ----------
-    source_symbols, target_symbols : {"chars", "spaces"}
+    source_symbols, target_symbols : {"chars", "spaces", "subwords"}
         How each side is cut into symbols.
-    nfc : bool
-        Bring text to Unicode normalisation form C.
+    vocab_size : int
+        Symbols of a side at most, for subwords.
+    normal_form : {"NFC", "NFD", "NFKC", "none"}
+        Unicode form that text is brought to.
     model : mapping
         Entries of :class:`~regard.seq2seq.model.ModelConfig`, the vocabularies' sizes left out.
     batch_tokens : int
         As :class:`~regard.seq2seq.batch.PairBatches` takes it.
+    metric : str
+        One of :data:`~regard.seq2seq.held_out.METRICS`: what the best weights are chosen by.
     train : TrainConfig
     """
 
     source_symbols: str = "chars"
     target_symbols: str = "chars"
-    nfc: bool = True
+    vocab_size: int = SIZE
+    normal_form: str = "NFC"
     model: Mapping[str, Any] = field(default_factory=dict)
     batch_tokens: int = 1000
+    metric: str = "symbol_error"
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def to_json(self) -> dict[str, Any]:
@@ -66,9 +69,11 @@ class JobSettings:
         return {
             "source_symbols": self.source_symbols,
             "target_symbols": self.target_symbols,
-            "nfc": self.nfc,
+            "vocab_size": self.vocab_size,
+            "normal_form": self.normal_form,
             "model": dict(sorted(self.model.items())),
             "batch_tokens": self.batch_tokens,
+            "metric": self.metric,
             "train": self.train.to_json(),
         }
 
@@ -91,12 +96,17 @@ def describe(
     InputError
         A setting is refused.
     """
+    common: dict[str, Any] = {
+        "normal_form": settings.normal_form,
+        "size": settings.vocab_size,
+    }
     source = Vocab.of(
-        (text for text, _ in pairs.items), kind=settings.source_symbols, nfc=settings.nfc
+        (text for text, _ in pairs.items),
+        kind=settings.source_symbols,
+        features=pairs.features,
+        **common,
     )
-    target = Vocab.of(
-        (text for _, text in pairs.items), kind=settings.target_symbols, nfc=settings.nfc
-    )
+    target = Vocab.of((text for _, text in pairs.items), kind=settings.target_symbols, **common)
     try:
         model = ModelConfig(len(source), len(target), **settings.model)
     except TypeError as error:
@@ -127,13 +137,18 @@ def train_pairs(
     resume: bool = False,
     made_by: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    save_every: float = SAVE_EVERY,
+    tensorboard: str | Path | None = None,
+    device: str = "cpu",
+    world: World = ALONE,
+    clock: Clock | None = None,
 ) -> tuple[Transducer, TrainResult]:
     """Train a model on pairs.
 
     Parameters
     ----------
     pairs, held_out : Pairs
-        To train on, and to choose the best weights by: those with the lowest symbol error rate.
+        To train on, and to choose the best weights by: those with the lowest error rate.
     settings : JobSettings
     directory : path, optional
         Where to save; None saves nothing. It is claimed when all settings have been checked
@@ -145,10 +160,21 @@ def train_pairs(
         Recorded in ``config.json`` beside version, settings and the data's sha256.
     on_progress : callable, optional
         Gets a :class:`~regard.seq2seq.train.Progress` after every step.
+    save_every : float
+        Seconds between two saves at most, give or take a step and a look.
+    tensorboard : path, optional
+        Directory for TensorBoard's files.
+    device : str
+        Where torch computes.
+    world : World
+        The processes of the run; only the first one writes and reports.
+    clock : Clock, optional
+        What a time budget is measured by; by default it starts now.
 
     Returns
     -------
     transducer, result : Transducer, TrainResult
+        The model is on the CPU.
 
     Raises
     ------
@@ -158,63 +184,76 @@ def train_pairs(
     DivergedError, InterruptedRun
         As :meth:`~regard.seq2seq.train.Trainer.run` does.
     """
+    clock = clock or Clock(settings.train.clock)
     description = describe(pairs, settings, made_by=made_by)
     where = None if directory is None else Path(directory)
+    keeper = None if where is None else Keeper(where, description)
+    if keeper is not None and resume and not world.from_first(keeper.was_begun):
+        resume, force = False, True
     if where is not None and resume:
-        description = _same_run(load_description(where), description, where)
+        saved, wanted = where, description
+        description = world.from_first(
+            lambda: _same_run(load_description(saved), wanted, saved)
+        )
+        keeper = Keeper(where, description)
+    place = usable_device(device)
+    training = settings.train
+    check_memory(description.model, copies=max(1, training.average) + bool(training.ema))
+    evaluate = HeldOut(description, _first(held_out, _LOOKED_AT), settings.metric)
+    model = new_model(description.model, seed=training.seed)
+    with ExitStack() as closing:
+        shown = [] if on_progress is None else [on_progress]
+        trainer = Trainer(
+            model.to(place),
+            _batches(pairs, description, settings),
+            training,
+            evaluate=evaluate,
+            on_progress=_to_all(shown),
+            save=keeper.save if keeper is not None else None,
+            save_every=save_every,
+            world=world,
+            clock=clock,
+        )
+        if keeper is not None and resume:
+            state = world.from_first(keeper.state)
+            if state is not None:
+                trainer.load_state(state)
+        if keeper is not None:
+            # Only now, when every setting has proved usable, is anything written.
+            world.from_first(lambda: keeper.claim(trainer, force=force, resume=resume))
+        try:
+            if keeper is not None and world.is_first:
+                log = CsvLog(keeper.log, scores=evaluate.names, step=trainer.step)
+                shown.append(closing.enter_context(log).show)
+            if tensorboard is not None and world.is_first:
+                board = Board(Path(tensorboard), step=trainer.step)
+                shown.append(closing.enter_context(board).show)
+            result = trainer.run()
+        except Exception:
+            if keeper is not None and world.is_first:
+                closing.close()
+                keeper.take_back()
+            raise
+    return Transducer(trainer.model.cpu(), description), result
+
+
+def _to_all(shown: Sequence[Callable[[Progress], None]]) -> Callable[[Progress], None]:
+    """Pass events on to whoever is in the list by then."""
+
+    def show(event: Progress) -> None:
+        for one in shown:
+            one(event)
+
+    return show
+
+
+def _batches(pairs: Pairs, description: Description, settings: JobSettings) -> PairBatches:
     source, target = description.source, description.target
-    batches = PairBatches(
+    return PairBatches(
         [(source.encode(text), target.encode(answer)) for text, answer in pairs.items],
         batch_tokens=settings.batch_tokens,
         seed=settings.train.seed,
     )
-    looked_at = _first(held_out, _LOOKED_AT)
-    saved = False
-
-    def evaluate(model: Seq2Seq) -> float:
-        return Transducer(model, description).error_rates(looked_at).symbol_error_rate
-
-    def save(trainer: Trainer) -> None:
-        nonlocal saved
-        assert where is not None  # else it is not passed on
-        save_weights(where, description, trainer.best_weights())
-        save_training(where, trainer.state())
-        saved = True
-
-    check_memory(description.model)
-    trainer = Trainer(
-        new_model(description.model, seed=settings.train.seed),
-        batches,
-        settings.train,
-        evaluate=evaluate,
-        on_progress=on_progress,
-        save=None if where is None else save,
-    )
-    # Stopped before its first save, a run goes on from step 0.
-    if where is not None and resume and (where / _STATE).exists():
-        trainer.load_state(load_training(where))
-    # Only now, when every setting has proved usable, is anything written.
-    created = where is not None and claim_directory(
-        where, names=FILES, is_ours=is_run, force=force, resume=resume
-    )
-    try:
-        if where is not None and not resume:
-            save_description(where, description)
-        result = trainer.run()
-    except Exception:
-        # A run that came to nothing must not stand in the way of the next one.
-        if where is not None and not (resume or saved):
-            _take_back(where, created)
-        raise
-    return Transducer(trainer.model, description), result
-
-
-def _take_back(where: Path, created: bool) -> None:
-    with contextlib.suppress(OSError):
-        for name in FILES:
-            (where / name).unlink(missing_ok=True)
-        if created:
-            where.rmdir()
 
 
 def _made_by(pairs: Pairs, settings: JobSettings, more: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import IO
 
 from regard.errors import InputError, explain
 from regard.seq2seq.pairs import LONGEST_LINE, decoded
+from regard.seq2seq.reading.text import too_many_marks
 
 __all__ = ["read_lines"]
 
@@ -28,7 +29,8 @@ def read_lines(stream: IO[bytes], name: str) -> Iterator[list[str]]:
     Raises
     ------
     InputError
-        A line is no UTF-8, has a NUL byte or is too long; the lines before it were yielded.
+        A line is no UTF-8, has a NUL byte, is too long or no writing; the lines before it were
+        yielded.
     """
     read = getattr(stream, "read1", stream.read)
     rest = b""
@@ -77,4 +79,14 @@ def _text(line: bytes, number: int, name: str) -> str:
                 help="check that this is a text file",
             )
         )
-    return decoded(line, where)
+    text = decoded(line, where)
+    if too_many_marks(text):
+        raise InputError(
+            explain(
+                f"{where}: a letter has too many marks on it",
+                expected="at most 1,000 combining characters in a row",
+                got="more than that",
+                help="check that this is text",
+            )
+        )
+    return text

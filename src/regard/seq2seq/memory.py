@@ -9,16 +9,18 @@ from regard.seq2seq.model import ModelConfig, Seq2Seq
 
 __all__ = ["check_memory", "free_memory"]
 
-# Weights, gradients, the optimizer's two averages and the copy of the best weights, in float32.
-_BYTES = 5 * 4
+# Weights, gradients and the optimizer's two averages, in float32.
+_BYTES = 4 * 4
 
 
-def check_memory(config: ModelConfig) -> None:
+def check_memory(config: ModelConfig, *, copies: int = 1) -> None:
     """Refuse a model whose training needs more memory than this machine has free.
 
     Parameters
     ----------
     config : ModelConfig
+    copies : int
+        Of the weights, that are kept besides: those of the best looks, a running average.
 
     Raises
     ------
@@ -35,8 +37,9 @@ def check_memory(config: ModelConfig) -> None:
         raise InputError(
             _too_large(config, "more weights than can be counted", free)
         ) from error
-    if free is not None and count * _BYTES > free:
-        got = f"{count:,} weights, about {_gigabytes(count * _BYTES)} while training"
+    needed = count * (_BYTES + 4 * copies)
+    if free is not None and needed > free:
+        got = f"{count:,} weights, about {_gigabytes(needed)} while training"
         raise InputError(_too_large(config, got, free))
 
 

@@ -6,12 +6,13 @@ published letters-to-sounds results do.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from regard.errors import InputError, explain
 
-__all__ = ["ErrorRates", "error_rates", "nearest_reference"]
+__all__ = ["Counts", "ErrorRates", "counts", "error_rates", "nearest_reference"]
 
 Symbols = Sequence[Hashable]
 
@@ -98,6 +99,48 @@ def error_rates(
     >>> error_rates(["cat", "dog"], [["cat", "kat"], ["dogs"]]).symbol_error_rate.__round__(3)
     0.143
     """
+    each = counts(predictions, references)
+    return ErrorRates(
+        edits=sum(one.edits for one in each),
+        symbols=sum(one.symbols for one in each),
+        wrong=sum(one.edits > 0 for one in each),
+        examples=len(each),
+        right_positions=sum(one.right_positions for one in each),
+    )
+
+
+class Counts(NamedTuple):
+    """What one example adds to :class:`ErrorRates`."""
+
+    edits: int
+    """To the nearest reference; 0 if the prediction is right."""
+
+    symbols: int
+    """Of that reference."""
+
+    right_positions: int
+
+
+def counts(
+    predictions: Sequence[Symbols], references: Sequence[Sequence[Symbols]]
+) -> list[Counts]:
+    """Count for every example what :func:`error_rates` sums up.
+
+    Parameters
+    ----------
+    predictions, references
+        As :func:`error_rates` takes them.
+
+    Returns
+    -------
+    each : list of Counts
+        One an example, in order.
+
+    Raises
+    ------
+    InputError
+        As :func:`error_rates` does.
+    """
     if len(predictions) != len(references) or not predictions:
         raise InputError(
             explain(
@@ -106,7 +149,7 @@ def error_rates(
                 got=f"{len(predictions)} predictions, {len(references)} lists of references",
             )
         )
-    edits = symbols = wrong = right = 0
+    found = []
     for number, (prediction, known) in enumerate(zip(predictions, references, strict=True)):
         if not known or not all(len(reference) for reference in known):
             raise InputError(
@@ -118,8 +161,6 @@ def error_rates(
             )
         index, distance = nearest_reference(prediction, known)
         nearest = known[index]
-        edits += distance
-        symbols += len(nearest)
-        wrong += distance > 0
-        right += sum(a == b for a, b in zip(prediction, nearest, strict=False))
-    return ErrorRates(edits, symbols, wrong, len(predictions), right)
+        right = sum(a == b for a, b in zip(prediction, nearest, strict=False))
+        found.append(Counts(distance, len(nearest), right))
+    return found

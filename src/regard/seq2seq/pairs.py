@@ -1,28 +1,30 @@
 """Pairs of texts: reading them from a file, and splitting them.
 
-One pair a line, ``source<TAB>target``, UTF-8, plain or gzip (a name that ends in ``.gz``).
-Several lines with one source give it several references. There is no quoting and no header;
-lines that are entirely empty are passed over. A byte order mark and Windows line ends are
-dropped. Everything else that is odd is refused, with the file and the line.
+A file is tab-separated text, CSV or JSONL, UTF-8, plain or gzip. In the simplest form a line
+is ``source<TAB>target``; which columns count can be said
+(:class:`~regard.seq2seq.reading.columns.Columns`). Several lines with one source, several
+target columns, or a list of targets in JSON give it several references. With a column of
+features a source is ``lemma<TAB>features``, whatever the order of the file's columns.
+
+Tab-separated text has no quoting. Lines that are entirely empty are passed over; a byte order
+mark and Windows line ends are dropped. Everything else that is odd is refused, with the file
+and the line.
 """
 
-import gzip
 import hashlib
 import random
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, cast
 
 from regard.errors import InputError, explain
-from regard.files import unreadable
-from regard.seq2seq.vocab import normalise
+from regard.seq2seq.reading.columns import Columns
+from regard.seq2seq.reading.fault import Fault
+from regard.seq2seq.reading.records import FORMS, format_of, read_records
+from regard.seq2seq.reading.text import LONGEST_LINE
+from regard.seq2seq.vocab import normal_form_of, normalise
 
-__all__ = ["LONGEST_LINE", "Pairs", "decoded", "read_pairs"]
-
-LONGEST_LINE = 100_000
-"""Bytes a line may have. Longer ones are a file of another kind, or a lost line end."""
+__all__ = ["LONGEST_LINE", "Columns", "Pairs", "decoded", "read_pairs"]
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,14 @@ class Pairs:
         Where they come from, for messages.
     sha256 : str
         Of the file's bytes (uncompressed), so that a model can say what it was made from.
+    features : bool
+        Whether a source has its features behind a tab.
     """
 
     items: tuple[tuple[str, str], ...]
     name: str = "pairs"
     sha256: str = ""
+    features: bool = False
 
     def __len__(self) -> int:
         """Count the pairs, not the sources."""
@@ -88,19 +93,34 @@ class Pairs:
         chosen = set(random.Random(f"split {seed}").sample(sources, held_out))
         kept = tuple(item for item in self.items if item[0] not in chosen)
         held = tuple(item for item in self.items if item[0] in chosen)
-        return Pairs(kept, self.name, self.sha256), Pairs(held, self.name, self.sha256)
+        return replace(self, items=kept), replace(self, items=held)
 
 
-def read_pairs(path: str | Path, *, nfc: bool = True) -> Pairs:
+def read_pairs(
+    path: str | Path,
+    *,
+    nfc: bool = True,
+    normal_form: str | None = None,
+    columns: Columns | None = None,
+    file_format: str | None = None,
+) -> Pairs:
     """Read a file of pairs.
 
     Parameters
     ----------
     path : str or Path
-        Tab-separated, plain or ``.gz``.
+        Plain or ``.gz``.
     nfc : bool
         Bring both sides to Unicode normalisation form C, so that two spellings of one letter
-        make one source.
+        make one source; False leaves them as they are.
+    normal_form : {"NFC", "NFD", "NFKC", "none"}, optional
+        Goes before ``nfc``.
+    columns : Columns, optional
+        Which columns or keys are source, target and features, and whether there is a header.
+        By default there are two columns, and no header.
+    file_format : {"tsv", "tsv-quoted", "csv", "csv-semicolon", "jsonl"}, optional
+        By default from the name: ``.csv``, ``.jsonl``, ``.ndjson``, ``.json``, each also with
+        ``.gz``; every other name is tab-separated text.
 
     Raises
     ------
@@ -108,81 +128,28 @@ def read_pairs(path: str | Path, *, nfc: bool = True) -> Pairs:
         The file cannot be read, or one of its lines is no pair; the text names the line.
     """
     path = Path(path)
+    columns = Columns() if columns is None else columns
+    form = normal_form_of(nfc, normal_form)
     digest = hashlib.sha256()
-    try:
-        with _open(path) as stream:
-            items = list(_pairs(stream, str(path), digest))
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(
-            explain(
-                f"{path}: the compressed file is damaged or cut short",
-                expected="a whole gzip file",
-                got=str(error),
-                help="copy it again, or decompress it and give the plain file",
-            )
-        ) from error
-    except OSError as error:
-        raise InputError(
-            unreadable(
-                path,
-                error,
-                expected="a file of source<TAB>target lines",
-                missing="check the path, or write the file first",
-            )
-        ) from error
+    items: list[tuple[str, str]] = []
+    records = read_records(path, columns=columns, file_format=file_format, digest=digest)
+    with closing(records):  # a fault leaves the file open otherwise
+        for record in records:
+            if isinstance(record, Fault):
+                raise record.error(str(path))
+            source = normalise(record.source, form)
+            items.extend((source, normalise(target, form)) for target in record.targets)
     if not items:
+        line = FORMS[format_of(path, file_format)]
         raise InputError(
             explain(
                 f"{path}: there is no pair in the file",
-                expected="lines of source<TAB>target",
-                got="an empty file",
-                help="write one pair a line, with one tab between source and target",
+                expected=f"lines of {line}",
+                got="nothing",
+                help="write one pair a line",
             )
         )
-    if nfc:
-        items = [(normalise(source), normalise(target)) for source, target in items]
-    return Pairs(tuple(items), str(path), digest.hexdigest())
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(path, "rb"))
-    return path.open("rb")
-
-
-def _pairs(stream: IO[bytes], name: str, digest: "hashlib._Hash") -> Iterator[tuple[str, str]]:
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
-        digest.update(line)
-        where = f"{name}, line {number}"
-        if len(line) > LONGEST_LINE:
-            raise InputError(
-                explain(
-                    f"{where}: the line is too long",
-                    expected=f"at most {LONGEST_LINE:,} bytes",
-                    got="more than that without a line end",
-                    help="check that this is a text file with one pair a line",
-                )
-            )
-        if number == 1:
-            line = _without_mark(line, where)
-        text = decoded(line, where).removesuffix("\n").removesuffix("\r")
-        if text:
-            yield _pair(text, where)
-
-
-def _without_mark(line: bytes, where: str) -> bytes:
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            explain(
-                f"{where}: the file is UTF-16",
-                expected="UTF-8",
-                got=f"the byte order mark {line[:2].hex(' ')}",
-                help="save it as UTF-8",
-            )
-        )
-    return line.removeprefix(b"\xef\xbb\xbf")
+    return Pairs(tuple(items), str(path), digest.hexdigest(), columns.features is not None)
 
 
 def decoded(line: bytes, where: str) -> str:
@@ -204,53 +171,3 @@ def decoded(line: bytes, where: str) -> str:
                 help="save the file as UTF-8",
             )
         ) from error
-
-
-def _pair(text: str, where: str) -> tuple[str, str]:
-    for code, said, remedy in (
-        ("\0", "a NUL byte", "check that this is a text file"),
-        ("\r", "a carriage return", "end lines with a line feed, or both"),
-    ):
-        if code in text:
-            raise InputError(
-                explain(
-                    f"{where}: {said} inside the line",
-                    expected="source<TAB>target",
-                    got=f"{said} at character {text.index(code)}: {_excerpt(text)}",
-                    help=remedy,
-                )
-            )
-    fields = text.split("\t")
-    if len(fields) != 2:
-        count = f"{len(fields)} column" + "s" * (len(fields) > 1)
-        remedy = (
-            "put one tab between source and target"
-            if len(fields) == 1
-            else "keep the two columns of the pair, for example with `cut -f1,2`"
-        )
-        raise InputError(
-            explain(
-                f"{where}: {count}, not 2",
-                expected="source<TAB>target",
-                got=_excerpt(text),
-                help=remedy,
-            )
-        )
-    for side, field in zip(("source", "target"), fields, strict=True):
-        if not field.strip():
-            raise InputError(
-                explain(
-                    f"{where}: the {side} is empty",
-                    expected="source<TAB>target, both with at least one symbol",
-                    got=_excerpt(text),
-                    help="fill the field, or take the line out",
-                )
-            )
-    return fields[0], fields[1]
-
-
-def _excerpt(text: str, length: int = 60) -> str:
-    shown = repr(text[:length])
-    return shown + (
-        f" and {len(text) - length:,} more characters" if len(text) > length else ""
-    )

@@ -8,7 +8,13 @@ DECAYS = ("cosine", "linear", "constant")
 
 
 def share_of_rate(
-    step: int, *, steps: int, warm_up: int, decay: str, final: float = 0.0
+    step: int,
+    *,
+    steps: int,
+    warm_up: int,
+    decay: str,
+    final: float = 0.0,
+    position: float | None = None,
 ) -> float:
     """Return the share of the full learning rate at one step.
 
@@ -24,6 +30,8 @@ def share_of_rate(
         ``constant`` never falls.
     final : float
         0 to 1.
+    position : float, optional
+        Where the step lies in a run whose pace was not even; by default ``step``.
 
     Returns
     -------
@@ -38,7 +46,8 @@ def share_of_rate(
     rise = min(1.0, (step + 1) / warm_up) if warm_up else 1.0
     # The fall begins at the last step of the rise, so that the peak is really reached.
     start = max(warm_up - 1, 0)
-    done = min(1.0, max(0.0, (step - start) / max(1, steps - 1 - start)))
+    at = step if position is None else position
+    done = min(1.0, max(0.0, (at - start) / max(1, steps - 1 - start)))
     if decay == "cosine":
         fall = 0.5 * (1.0 + math.cos(math.pi * done))
     elif decay == "linear":

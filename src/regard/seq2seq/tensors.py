@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.errors import InputError, explain
 from regard.files import unreadable, write_atomically
 
-__all__ = ["load_tensors", "save_tensors"]
+__all__ = ["load_tensors", "save_tensors", "under"]
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
@@ -62,6 +62,15 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise _damaged(path, "a check sum that does not match its content")
     info: dict[str, Any] = json.loads(text)
     return tensors, info
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, named without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str) -> str:

@@ -1,22 +1,25 @@
-"""Training: a fixed number of steps, the same ones whether or not they are interrupted.
+"""Training: the same steps whether or not they are interrupted.
 
-Step n of a run depends on the seed, n and the weights before it, on nothing else: every step
-seeds the random numbers of its own dropout, and batches are asked for by number. A run that is
-stopped and taken up again therefore ends with the same bits as one that was not, on one
-machine with one number of threads.
+Step n of a run depends on the seed, n, the plan and the weights before it, on nothing else:
+every batch seeds the random numbers of its own dropout, and batches are asked for by number. A
+run that is stopped and taken up again therefore ends with the same bits as one that was not, on
+one machine with one number of threads. With a time budget the plan comes from the clock; it is
+saved before a step depends on it.
 """
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from signal import SIGTERM
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own habit
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.errors import InputError, explain
-from regard.seq2seq.batch import Batch, Batches
+from regard.seq2seq.averaging import copy_weights
+from regard.seq2seq.batch import Batches
+from regard.seq2seq.clock import Clock
+from regard.seq2seq.course import Course
 from regard.seq2seq.events import (
     DivergedError,
     Evaluation,
@@ -26,13 +29,19 @@ from regard.seq2seq.events import (
     TrainResult,
 )
 from regard.seq2seq.interrupt import Interruption
+from regard.seq2seq.looking import Evaluate, Looking
 from regard.seq2seq.model import ModelConfig, Seq2Seq
+from regard.seq2seq.plan import Plan, Planner
 from regard.seq2seq.schedule import share_of_rate
 from regard.seq2seq.settings import TrainConfig
-from regard.seq2seq.vocab import PAD
+from regard.seq2seq.tensors import under
+from regard.seq2seq.update import Update
+from regard.seq2seq.world import ALONE, World
 
 __all__ = [
+    "SAVE_EVERY",
     "DivergedError",
+    "Evaluate",
     "Evaluation",
     "InterruptedRun",
     "Progress",
@@ -45,24 +54,12 @@ __all__ = [
 ]
 
 _MASK = (1 << 63) - 1
-
-
-@dataclass
-class _Course:
-    """The part of a run's state that is plain numbers."""
-
-    step: int = 0
-    loss_sum: float = 0.0  # since the last look
-    loss_count: int = 0
-    history: list[Evaluation] = field(default_factory=list)
-
-    def best(self) -> Evaluation | None:
-        # The first of equals, so that waiting for an improvement means a real one.
-        return min(self.history, key=lambda look: look.error_rate, default=None)
+SAVE_EVERY = 45.0
+"""Seconds between two saves: what a killed run loses is less than a minute."""
 
 
 class Trainer:
-    """Trains one model over a fixed number of steps.
+    """Trains one model.
 
     Parameters
     ----------
@@ -72,18 +69,26 @@ class Trainer:
         Has ``at(step)``, which returns the :class:`~regard.seq2seq.batch.Batch` of that step.
     config : TrainConfig
     evaluate : callable, optional
-        From the model to an error rate, lower is better. Called every
-        ``config.evaluate_every`` steps and after the last one; the weights of the best look
-        are the ones that remain.
+        From the model to an error rate, lower is better, or to a mapping of several. Called
+        every ``config.evaluate_every`` steps and after the last one; the weights of the best
+        look are the ones that remain, or the mean of the best few.
     on_progress : callable, optional
         Gets a :class:`Progress` after every step.
     save : callable, optional
-        Gets the trainer after every look, at the end, and when the run is interrupted.
+        Gets the trainer after every look and every plan, every `save_every` seconds, at the
+        end, and when the run is interrupted.
+    save_every : float
+        What a killed run loses at most, and the time of one step and one look.
+    world : World
+        The processes that share the steps. Only the first one looks, reports and saves.
+    clock : Clock, optional
+        By default one of the configuration's kind that starts now.
 
     Raises
     ------
     InputError
-        Early stopping or evaluation was configured without ``evaluate``.
+        Early stopping or evaluation was configured without ``evaluate``, or there are more
+        processes than batches in a step.
     """
 
     def __init__(
@@ -92,29 +97,31 @@ class Trainer:
         batches: Batches,
         config: TrainConfig,
         *,
-        evaluate: Callable[[Seq2Seq], float] | None = None,
+        evaluate: Evaluate | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         save: Callable[["Trainer"], None] | None = None,
+        save_every: float = SAVE_EVERY,
+        world: World = ALONE,
+        clock: Clock | None = None,
     ) -> None:
-        if evaluate is None and (config.evaluate_every or config.patience):
-            raise InputError(
-                explain(
-                    "Trainer(): `evaluate` is missing",
-                    expected="a function from the model to an error rate",
-                    got="None",
-                    because="the configuration sets evaluate_every or patience",
-                )
-            )
+        _check(config, evaluate)
         self.model = model
         self.config = config
         self._batches = batches
-        self._evaluate = evaluate
-        self._on_progress = on_progress
-        self._save = save
-        self._device = next(model.parameters()).device
-        self._optimizer = _optimizer(model, config)
-        self._course = _Course()
-        self._best: dict[str, Tensor] | None = None
+        self._on_progress = on_progress if world.is_first else None
+        self._save = save if world.is_first else None
+        self._save_every = save_every
+        self._world = world
+        self._clock = clock or Clock(config.clock)
+        self._update = Update(model, config, world)
+        self._looking = Looking(
+            model, evaluate, keep=config.average, ema=config.ema, world=world
+        )
+        self._planner = Planner.of(config, looks=config.looks if evaluate else 0)
+        plan = Plan(0, config.steps, config.evaluate_every)
+        if self._planner is not None:
+            plan = self._planner.first()
+        self._course = Course(plan)
 
     @property
     def step(self) -> int:
@@ -122,9 +129,15 @@ class Trainer:
         return self._course.step
 
     @property
+    def plan(self) -> Plan:
+        """What holds now."""
+        return self._course.plan
+
+    @property
     def finished(self) -> bool:
-        """Whether :meth:`run` has nothing left to do."""
-        return self.step >= self.config.steps or self._out_of_patience()
+        """Whether there is no step left to take."""
+        course = self._course
+        return course.step >= course.plan.total or course.has_waited(self.config.patience)
 
     def run(self) -> TrainResult:
         """Train to the end, from wherever the run is.
@@ -142,50 +155,57 @@ class Trainer:
             SIGINT or SIGTERM came; the step was finished and ``save`` called first.
         """
         seconds = 0.0
-        devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices), Interruption() as interruption:
+        saved_at = time.monotonic()
+        device = next(self.model.parameters()).device
+        devices = [device] if device.type == "cuda" else []
+        patient = self._world.size > 1
+        with (
+            torch.random.fork_rng(devices=devices),
+            Interruption(patient=patient) as interruption,
+        ):
             while not self.finished:
-                self.model.train()
                 began = time.process_time()
-                loss, rate = self._take_step(self._batches.at(self.step))
+                with self._clock.during("steps"):
+                    loss, rate, asked = self._take_step(bool(interruption.asked))
                 seconds += time.process_time() - began
-                evaluation = self._look() if self._is_time_to_look() else None
-                self._report(loss, rate, evaluation)
-                asked = interruption.asked
-                if self._save is not None and (evaluation or self.finished or asked):
-                    self._save(self)
+                planned = self._plan_anew()
+                look = self._look() if self.plan.is_look(self.step) else None
+                self._report(loss, rate, look)
+                if self._world.size == 1:  # else all processes stop after one step
+                    asked = bool(interruption.asked)
+                late = time.monotonic() - saved_at > self._save_every
+                if look or planned or late or asked:
+                    self._save_now()
+                    saved_at = time.monotonic()
                 if asked and not self.finished:
-                    raise InterruptedRun(self.step, asked)
+                    raise InterruptedRun(self.step, interruption.asked or SIGTERM)
+            if self._course.final is None:
+                self._course.final = self._looking.choose(self.step, self._course.best())
+                self._save_now()
         self.model.load_state_dict(self.best_weights())
         self.model.eval()
-        best = self._course.best()
-        return TrainResult(
-            steps=self.step,
-            stopped_early=self.step < self.config.steps,
-            best_step=best.step if best else None,
-            best_error_rate=best.error_rate if best else None,
-            history=tuple(self._course.history),
-            seconds=seconds,
-        )
+        return self._result(seconds)
+
+    def chosen(self) -> list[int]:
+        """Return which looks :meth:`best_weights` come from, by their steps; none: of now."""
+        final = self._course.final
+        if final is not None and final["averaged"]:
+            return list(final["averaged"])
+        return self._looking.steps()[:1]
 
     def best_weights(self) -> dict[str, Tensor]:
-        """Return the weights of the best look so far; without one, those of now."""
-        return self._best if self._best is not None else _copy(self.model)
+        """Return the weights to use so far: the best look's; without one, those of now."""
+        return self._looking.weights(self._course.final)
 
     def state(self) -> TrainingState:
         """Return what :meth:`load_state` needs to go on from here."""
-        tensors = {f"model.{name}": value for name, value in _copy(self.model).items()}
-        tensors |= {f"best.{name}": value for name, value in (self._best or {}).items()}
-        for name, parameter in self.model.named_parameters():
-            for key, value in self._optimizer.state.get(parameter, {}).items():
-                tensors[f"optimizer.{key}.{name}"] = value.detach().clone()
-        info = {
-            "step": self.step,
-            "loss_sum": self._course.loss_sum,
-            "loss_count": self._course.loss_count,
-            "history": [[h.step, h.loss, h.error_rate] for h in self._course.history],
-            "config": self.config.to_json(),
-        }
+        tensors = {f"model.{name}": value for name, value in copy_weights(self.model).items()}
+        tensors |= self._looking.tensors() | self._update.tensors()
+        info = self._course.to_json()
+        info |= {"kept": self._looking.steps(), "config": self.config.to_json()}
+        if self._planner is not None:
+            # Only then: the states of two equal runs are else equal to the bit.
+            info |= {"clock": self._clock.to_json(), "planner": self._planner.to_json()}
         return TrainingState(tensors, info)
 
     def load_state(self, state: TrainingState) -> None:
@@ -206,19 +226,7 @@ class Trainer:
                 )
             )
         try:
-            info = state.info
-            history = [Evaluation(int(at), float(x), float(e)) for at, x, e in info["history"]]
-            course = _Course(
-                int(info["step"]), float(info["loss_sum"]), int(info["loss_count"]), history
-            )
-            self.model.load_state_dict(_under("model.", state.tensors))
-            best = _under("best.", state.tensors)
-            for name, parameter in self.model.named_parameters():
-                self._optimizer.state[parameter] = {
-                    key: state.tensors[f"optimizer.{key}.{name}"].clone()
-                    for key in ("step", "exp_avg", "exp_avg_sq")
-                    if course.step
-                }
+            self._course = self._loaded(state)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise InputError(
                 explain(
@@ -227,93 +235,100 @@ class Trainer:
                     got=str(error).strip().splitlines()[-1],
                 )
             ) from error
-        self._course = course
-        self._best = best or None
 
-    def _take_step(self, batch: Batch) -> tuple[float, float]:
-        config = self.config
+    def _loaded(self, state: TrainingState) -> Course:
+        course = Course.from_json(state.info)
+        self.model.load_state_dict(under("model.", state.tensors))
+        self._looking.restore(state.info["kept"], course.history, state.tensors)
+        self._update.restore(state.tensors)
+        if self._planner is not None:
+            self._clock.go_on(state.info["clock"])
+            self._planner.go_on(state.info["planner"])
+        return course
+
+    def _take_step(self, asked: bool) -> tuple[float, float, bool]:
+        config, plan = self.config, self.plan
         rate = config.learning_rate * share_of_rate(
             self.step,
-            steps=config.steps,
+            steps=plan.total,
             warm_up=config.warm_up,
             decay=config.decay,
             final=config.final_share,
+            position=plan.position(self.step),
         )
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
-        torch.manual_seed((config.seed * 1_000_003 + self.step) & _MASK)
-        batch = batch.to(self._device)
-        scored = self.model(batch.source, batch.inputs, batch.source_lengths)
-        loss = F.cross_entropy(
-            scored.symbol_scores.flatten(0, 1),
-            batch.targets.flatten(),
-            ignore_index=PAD,
-            label_smoothing=config.label_smoothing,
-        )
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch's gap
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
-        value = loss.item()
-        if not (math.isfinite(value) and bool(torch.isfinite(norm))):
-            raise self._diverged(value, float(norm), rate)
-        self._optimizer.step()
-        self._course.step += 1
-        self._course.loss_sum += value
-        self._course.loss_count += 1
-        return value, rate
-
-    def _diverged(self, loss: float, norm: float, rate: float) -> DivergedError:
-        saved = max((look.step for look in self._course.history), default=0)
-        kept = f"; what was saved after step {saved} is kept" if self._save and saved else ""
-        return DivergedError(
-            explain(
-                f"training went wrong at step {self.step + 1}: no finite number any more{kept}",
-                expected="a finite loss and gradient",
-                got=f"loss {loss:g}, length of the gradient {norm:g}",
-                because=f"the learning rate was {rate:g}",
-                help="start again with a smaller learning rate",
+        sampling = config.sampling * plan.share_done(self.step)
+        self.model.train()
+        taken = self._update.gradient(self._batches, self.step, sampling=sampling, asked=asked)
+        if not (math.isfinite(taken.loss) and bool(torch.isfinite(taken.norm))):
+            saved = self._course.looked() if self._save else 0
+            raise DivergedError.at(
+                self.step + 1, taken.loss, float(taken.norm), rate=rate, saved=saved
             )
-        )
+        self._update.apply(rate)
+        self._course.add(taken.loss)
+        self._looking.follow(self.step)
+        return taken.loss, rate, taken.asked
 
-    def _is_time_to_look(self) -> bool:
-        if self._evaluate is None:
+    def _plan_anew(self) -> bool:
+        """Plan again if it is time, and return whether the plan is another one."""
+        planner, course = self._planner, self._course
+        if planner is None:
             return False
-        every = self.config.evaluate_every
-        return self.step >= self.config.steps or bool(every and self.step % every == 0)
+        looks = len(course.history)
 
-    def _look(self) -> Evaluation:
-        assert self._evaluate is not None  # for the type checker: asked for above
-        self.model.eval()
-        error_rate = float(self._evaluate(self.model))
+        def plan() -> Plan:
+            if not planner.is_due(self._clock, self.step, looks):
+                return course.plan
+            return planner.replan(
+                course.plan, self.step, self._clock, looks=looks, looked=course.looked()
+            )
+
+        before, course.plan = course.plan, self._world.from_first(plan)
+        return course.plan != before
+
+    def _look(self) -> Evaluation | None:
+        if not self._looking.wanted:
+            return None
         course = self._course
-        before = course.best()
-        look = Evaluation(self.step, course.loss_sum / course.loss_count, error_rate)
-        course.loss_sum, course.loss_count = 0.0, 0
+        with self._clock.during("looks"):
+            look = self._looking.look(course.step, course.mean_loss())
         course.history.append(look)
-        if before is None or error_rate < before.error_rate:
-            self._best = _copy(self.model)
         return look
 
-    def _out_of_patience(self) -> bool:
-        best = self._course.best()
-        if not self.config.patience or best is None:
-            return False
-        after = sum(look.step > best.step for look in self._course.history)
-        return after >= self.config.patience
+    def _save_now(self) -> None:
+        if self._save is not None:
+            with self._clock.during("saves"):
+                self._save(self)
 
-    def _report(self, loss: float, rate: float, evaluation: Evaluation | None) -> None:
-        if self._on_progress is not None:
-            best = self._course.best()
-            self._on_progress(
-                Progress(
-                    self.step,
-                    self.config.steps,
-                    loss,
-                    rate,
-                    evaluation,
-                    best.error_rate if best else None,
-                )
+    def _report(self, loss: float, rate: float, look: Evaluation | None) -> None:
+        if self._on_progress is None:
+            return
+        best = self._course.best()
+        self._on_progress(
+            Progress(
+                self.step,
+                self.plan.total,
+                loss,
+                rate,
+                look,
+                best.error_rate if best else None,
+                self.plan.share_done(self.step),
+                self._clock.elapsed(),
             )
+        )
+
+    def _result(self, seconds: float) -> TrainResult:
+        best, final = self._course.best(), self._course.final or {}
+        return TrainResult(
+            steps=self.step,
+            stopped_early=self.step < self.plan.total,
+            best_step=best.step if best else None,
+            best_error_rate=best.error_rate if best else None,
+            history=tuple(self._course.history),
+            seconds=seconds,
+            averaged=tuple(final.get("averaged", ())),
+            error_rate=final.get("error_rate"),
+        )
 
 
 def train(
@@ -321,7 +336,7 @@ def train(
     batches: Batches,
     config: TrainConfig,
     *,
-    evaluate: Callable[[Seq2Seq], float] | None = None,
+    evaluate: Evaluate | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     save: Callable[[Trainer], None] | None = None,
     resume: TrainingState | None = None,
@@ -369,24 +384,13 @@ def new_model(config: ModelConfig, *, seed: int) -> Seq2Seq:
         return Seq2Seq(config)
 
 
-def _optimizer(model: Seq2Seq, config: TrainConfig) -> torch.optim.Optimizer:
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(
-        model.parameters(),
-        lr=config.learning_rate,
-        betas=config.betas,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
-
-
-def _copy(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
+def _check(config: TrainConfig, evaluate: Evaluate | None) -> None:
+    if evaluate is None and (config.evaluate_every or config.patience):
+        raise InputError(
+            explain(
+                "Trainer(): `evaluate` is missing",
+                expected="a function from the model to an error rate",
+                got="None",
+                because="the configuration sets evaluate_every or patience",
+            )
+        )

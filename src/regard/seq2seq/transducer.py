@@ -1,155 +1,96 @@
 """A model with its vocabularies: text in, text out."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from regard.errors import InputError, explain
+from regard.seq2seq.answers import Answer, Prediction
 from regard.seq2seq.batch import collate_sources
-from regard.seq2seq.checkpoint import Description, load_model
-from regard.seq2seq.metrics import ErrorRates, error_rates
+from regard.seq2seq.description import Description
+from regard.seq2seq.ensemble import Ensemble, joined, load_any
+from regard.seq2seq.metrics import ErrorRates
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.pairs import Pairs
-from regard.seq2seq.search import Hypothesis, greedy
+from regard.seq2seq.rates import rates_of
+from regard.seq2seq.rewriter import Asked, Rewriter
+from regard.seq2seq.search import Hypothesis, SearchSettings, Stepper, search
+from regard.seq2seq.swift import swift
 
-__all__ = ["Prediction", "Transducer"]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """A model's answer to one source.
-
-    Attributes
-    ----------
-    source : str
-        As it was given.
-    source_symbols, target_symbols : tuple of str
-        One for each column and row of the attention weights.
-    target : str
-    unknown : tuple of str
-        Source symbols that the model never saw in training.
-    hypothesis : Hypothesis
-        Probabilities and attention weights.
-    """
-
-    source: str
-    source_symbols: tuple[str, ...]
-    target: str
-    target_symbols: tuple[str, ...]
-    unknown: tuple[str, ...]
-    hypothesis: Hypothesis
+__all__ = ["Answer", "Prediction", "Transducer"]
 
 
-class Transducer:
+class Transducer(Rewriter):
     """Rewrites texts with a trained model.
 
     Parameters
     ----------
-    model : Seq2Seq
+    model : Seq2Seq or Ensemble
     description : Description
         Its vocabularies, and where to stop.
     """
 
-    def __init__(self, model: Seq2Seq, description: Description) -> None:
+    def __init__(self, model: Seq2Seq | Ensemble, description: Description) -> None:
+        super().__init__(description)
         self.model = model
-        self.description = description
+        self._stepper: Stepper = model
 
     @classmethod
-    def load(cls, directory: str | Path) -> "Transducer":
-        """Read a model directory.
-
-        Raises
-        ------
-        InputError
-            As :func:`regard.seq2seq.checkpoint.load_model` does.
-        """
-        return cls(*load_model(directory))
-
-    def predict(
-        self, sources: Sequence[str], *, batch_tokens: int = 4096, need_weights: bool = True
-    ) -> list[Prediction]:
-        """Answer every source.
+    def load(cls, directory: str | Path, *more: str | Path) -> "Transducer":
+        """Read a model directory, or an ensemble's.
 
         Parameters
         ----------
-        sources : sequence of str
-            Each with at least one symbol.
-        batch_tokens : int
-            Source symbols that are answered at once, padding included.
-        need_weights : bool
-            Keep the attention weights.
-
-        Returns
-        -------
-        predictions : list of Prediction
-            In the order of the sources.
+        directory : path
+        *more : path
+            Further models to answer together with the first.
 
         Raises
         ------
         InputError
-            A source has no symbol.
+            As :func:`regard.seq2seq.checkpoint.load_model` does, or the models have different
+            vocabularies.
         """
-        vocab = self.description.source
-        ids = [vocab.encode(source) for source in sources]
-        if not all(ids):
-            raise InputError(
-                explain(
-                    f"predict(): source {next(i for i, s in enumerate(ids) if not s)} is empty",
-                    expected="sources with at least one symbol",
-                    got=repr(sources[next(i for i, s in enumerate(ids) if not s)]),
-                )
-            )
-        found: dict[int, Prediction] = {}
-        for rows in _batches([len(s) for s in ids], batch_tokens):
-            source, lengths = collate_sources([ids[row] for row in rows])
-            hypotheses = greedy(
-                self.model,
-                source,
-                lengths,
-                max_length=[self.description.longest_answer(len(ids[row])) for row in rows],
-                need_weights=need_weights,
-            )
-            for row, hypothesis in zip(rows, hypotheses, strict=True):
-                found[row] = self._prediction(sources[row], hypothesis)
-        return [found[row] for row in range(len(sources))]
+        loaded = [load_any(path) for path in (directory, *more)]
+        if len(loaded) == 1:
+            return cls(*loaded[0])
+        singles: list[tuple[Seq2Seq, Description]] = []
+        names: list[str] = []
+        for (model, description), path in zip(loaded, (directory, *more), strict=True):
+            members = [model] if isinstance(model, Seq2Seq) else model.members
+            singles += [(member, description) for member in members]
+            names += [str(path)] * len(members)
+        return cls(*joined(singles, names))
 
-    def error_rates(self, pairs: Pairs) -> ErrorRates:
-        """Score the model against the references of some pairs.
+    @property
+    def attends(self) -> bool:
+        """Whether answers come with attention weights."""
+        return self.model.attends
 
-        Notes
-        -----
-        Symbols are compared, not ids: a reference with a symbol that the model never saw can
-        never be matched, and counts as an error.
+    def error_rates(self, pairs: Pairs, *, search: SearchSettings | None = None) -> ErrorRates:
+        """Score the model as :func:`regard.seq2seq.rates.rates_of` does.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            Several with one source give it several references.
+        search : SearchSettings, optional
+            How to search; greedy by default.
         """
-        references = pairs.references()
-        target = self.description.target
-        predictions = self.predict(list(references), need_weights=False)
-        return error_rates(
-            [prediction.target_symbols for prediction in predictions],
-            [[target.split(text) for text in texts] for texts in references.values()],
+        return rates_of(self, pairs, search=search)
+
+    def get_ready(self) -> None:
+        """Prepare for some batches, with the weights as they are now."""
+        self._stepper = swift(self.model)
+
+    def answer(self, asked: Asked) -> list[list[Hypothesis]]:
+        """Return the hypotheses of every source, the best first."""
+        source, lengths = collate_sources(asked.ids)
+        device = next(self.model.parameters()).device
+        return search(
+            self._stepper,
+            source.to(device),
+            None if lengths is None else lengths.to(device),
+            asked.how,
+            max_length=asked.limits,
+            numbers=asked.numbers,
+            constraint=asked.constraint,
+            need_weights=asked.need_weights,
         )
-
-    def _prediction(self, source: str, hypothesis: Hypothesis) -> Prediction:
-        vocab, target = self.description.source, self.description.target
-        symbols = tuple(target.name(i) for i in hypothesis.ids)
-        return Prediction(
-            source=source,
-            source_symbols=tuple(vocab.split(source)),
-            target=target.join(symbols),
-            target_symbols=symbols,
-            unknown=tuple(vocab.unknown(source)),
-            hypothesis=hypothesis,
-        )
-
-
-def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Group rows of similar length, so that little is padded."""
-    rows = sorted(range(len(lengths)), key=lengths.__getitem__)
-    batch: list[int] = []
-    for row in rows:
-        if batch and (len(batch) + 1) * lengths[row] > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

@@ -13,26 +13,89 @@ References
 """
 
 from importlib.resources import as_file, files
-from typing import NamedTuple
 
 from regard.errors import InputError, explain
 from regard.seq2seq.job import JobSettings
 from regard.seq2seq.pairs import Pairs, read_pairs
+from regard.seq2seq.recipes.recipe import Measure, Parts, Published, Recipe
 from regard.seq2seq.settings import TrainConfig
 
-__all__ = ["PRESETS", "Lexicon", "load", "settings"]
+__all__ = ["PRESETS", "Lexicon", "load", "recipe", "settings"]
 
 PRESETS = ("minute", "quick")
 _DEV_WORDS = 2000
 
 
-class Lexicon(NamedTuple):
-    """The parts of the lexicon; no word is in two of them."""
+Lexicon = Parts
+"""The parts of the lexicon. The dev part is 2,000 words cut from the training part, always the
+same ones."""
 
-    train: Pairs
-    dev: Pairs
-    """2,000 words cut from the training part, always the same."""
-    test: Pairs
+# Seen in the README of github.com/lifefeel/Grapheme-to-Phoneme, which gathers results on this
+# split; the last one is of five models, chosen and answering together.
+_GATHERED = "as gathered by lifefeel/Grapheme-to-Phoneme"
+_PUBLISHED = (
+    Published(
+        "multitask BiLSTM with attention",
+        {"WER": 24.88, "PER": 5.76},
+        f"Milde et al. 2017, {_GATHERED}",
+    ),
+    Published(
+        "BiLSTM over aligned letters",
+        {"WER": 23.55, "PER": 5.45},
+        f"Yao and Zweig 2015, {_GATHERED}",
+    ),
+    Published(
+        "attention, five models together",
+        {"WER": 20.24, "PER": 4.69},
+        f"Toshniwal and Livescu 2016, {_GATHERED}",
+    ),
+)
+
+
+def recipe() -> Recipe:
+    """Return the recipe for a time budget; :func:`settings` has the presets of fixed length."""
+    return Recipe(
+        name="g2p",
+        variant="eng",
+        title="English letters to sounds, CMUdict in the classic split",
+        load=load,
+        job=_job,
+        seconds=600.0,
+        members=2,
+        beam=5,
+        measures=(Measure("WER", "exact_match_error"), Measure("PER", "symbol_error_rate")),
+        published=_PUBLISHED,
+        has_presets=True,
+    )
+
+
+def _job(seconds: float, seed: int) -> JobSettings:
+    # In a few minutes nothing is learnt by heart, and a small model sees the data more often.
+    # Half an hour is dozens of passes, which is enough for more of both.
+    is_short, is_long = seconds < 300, seconds >= 1800
+    hidden = 192 if is_long else 96
+    return JobSettings(
+        source_symbols="chars",
+        target_symbols="spaces",
+        model={
+            "attention": "bahdanau",
+            "d_in": 96 if is_long else 64,
+            "d_hidden": hidden,
+            "d_s": 2 * hidden,
+            "d_attn": 128,
+            "dropout": 0.0 if is_short else 0.3 if is_long else 0.1,
+        },
+        batch_tokens=1000,
+        train=TrainConfig(
+            steps=1_000_000,
+            time_budget=seconds,
+            learning_rate=3e-3 if is_long else 5e-3,
+            decay="linear",
+            final_share=0.0,
+            label_smoothing=0.1 if is_long else 0.0,
+            seed=seed,
+        ),
+    )
 
 
 def load() -> Lexicon:

@@ -99,7 +99,7 @@ def settings_for(
     return JobSettings(
         source_symbols=source_symbols,
         target_symbols=target_symbols,
-        nfc=nfc,
+        normal_form="NFC" if nfc else "none",
         model=model,
         batch_tokens=batch_tokens,
         train=TrainConfig(

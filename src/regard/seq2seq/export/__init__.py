@@ -1,0 +1,1 @@
+"""Making of a trained model what runs elsewhere: NumPy, ONNX."""

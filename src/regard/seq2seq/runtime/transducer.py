@@ -1,0 +1,79 @@
+"""An exported model with its vocabularies: text in, text out, with NumPy alone."""
+
+from pathlib import Path
+
+import numpy as np
+
+from regard.seq2seq.description import Description
+from regard.seq2seq.rewriter import Asked, Rewriter
+from regard.seq2seq.runtime.beam import beam_search
+from regard.seq2seq.runtime.cells import Ids
+from regard.seq2seq.runtime.exported import read_exported
+from regard.seq2seq.runtime.follow import drawn, greedy
+from regard.seq2seq.runtime.model import Model, Steps
+from regard.seq2seq.search import Hypothesis
+from regard.seq2seq.vocab import PAD
+
+__all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
+
+NUMPY_FILE = "model.npz"
+"""The file in a directory that ``regard export --to numpy`` wrote."""
+
+
+class NumpyTransducer(Rewriter):
+    """Rewrites texts as :class:`regard.seq2seq.transducer.Transducer`, without PyTorch.
+
+    Parameters
+    ----------
+    model : Steps
+        As :class:`~regard.seq2seq.runtime.model.Model` is.
+    description : Description
+    """
+
+    def __init__(self, model: Steps, description: Description) -> None:
+        super().__init__(description)
+        self.model = model
+
+    @classmethod
+    def load(cls, path: str | Path) -> "NumpyTransducer":
+        """Read what ``regard export --to numpy`` wrote: a file, or a directory with one.
+
+        Raises
+        ------
+        InputError
+            It is missing, damaged, of another format or another program's.
+        """
+        path = Path(path)
+        found = read_exported(path / NUMPY_FILE if path.is_dir() else path)
+        return cls(Model(found.description.model, found.weights), found.description)
+
+    @property
+    def attends(self) -> bool:
+        """Whether answers come with attention weights."""
+        return self.model.attends
+
+    def answer(self, asked: Asked) -> list[list[Hypothesis]]:
+        """Return the hypotheses of every source, the best first."""
+        source, lengths = padded(asked.ids)
+        how = asked.how
+        if how.temperature is not None:
+            turns = [
+                drawn(
+                    self.model, source, lengths, asked, temperature=how.temperature, turn=turn
+                )
+                for turn in range(how.nbest)
+            ]
+            return [list(each) for each in zip(*turns, strict=True)]
+        if how.beam == 1:
+            # A beam of one finds the same; this does less for it.
+            return [[each] for each in greedy(self.model, source, lengths, asked)]
+        return beam_search(self.model, source, lengths, asked, need_weights=asked.need_weights)
+
+
+def padded(ids: list[list[int]]) -> tuple[Ids, Ids]:
+    """Return sources as (batch, T_enc), and their lengths."""
+    lengths = np.array([len(each) for each in ids])
+    source = np.full((len(ids), int(lengths.max())), PAD)
+    for row, each in zip(source, ids, strict=True):
+        row[: len(each)] = each
+    return source, lengths

@@ -1,0 +1,155 @@
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from regard.cli.main import run
+from regard.seq2seq.runtime.exported import read_exported
+from regard.seq2seq.transducer import Transducer
+
+pytest.importorskip("onnxruntime")
+
+
+def _run(*arguments) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def exports(model, tmp_path_factory):
+    """Directories, by what was exported."""
+    place = tmp_path_factory.mktemp("exports")
+    found = {"numpy": place / "full", "int8": place / "small", "onnx": place / "onnx"}
+    assert _run("export", model, "--out", found["numpy"]) == 0
+    assert _run("export", model, "--out", found["int8"], "--int8") == 0
+    assert _run("export", model, "--out", found["onnx"], "--to", "onnx") == 0
+    return found
+
+
+def _predicted(capsys, *arguments):
+    capsys.readouterr()
+    assert _run("predict", *arguments) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["numpy", "onnx"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--align",),
+        ("--beam", 3, "--nbest", 2, "--scores", "--length-penalty", 0.6),
+        ("--allow", "A B"),
+        ("--unknown", "copy"),
+    ],
+)
+def test_an_export_answers_as_the_model_does(model, exports, capsys, form, options):
+    words = ("abc", "dd", "caQb")
+    wanted = _predicted(capsys, model, *words, *options)
+    assert _predicted(capsys, exports[form], *words, *options) == wanted
+
+
+def test_an_export_says_what_it_is_and_how_good(model, data, tmp_path, capsys):
+    out = tmp_path / "small.npz"
+    given = ("--int8", "--check", data, "--licence", "CC0-1.0", "--out", out)
+    assert _run("export", model, *given) == 0
+    said = capsys.readouterr().out
+    assert f"{out.stat().st_size:,} bytes" in said
+    card = (tmp_path / "small.MODEL_CARD.md").read_text(encoding="utf-8")
+    trained_on = Transducer.load(model).description.made_by["train"]
+    assert trained_on["sha256"] in card
+    assert "CC0-1.0" in card
+    for line in ("| this export | ", "| the trained model | "):
+        assert line in card
+    assert "errors     exact match" in said
+    assert str(data.parent) not in card
+    header = read_exported(out).description.made_by
+    assert str(data.parent) not in json.dumps(header)
+    assert header["train"]["name"] == data.name
+
+
+def test_nothing_is_written_over(model, exports, capsys):
+    before = (exports["numpy"] / "model.npz").read_bytes()
+    assert _run("export", model, "--out", exports["numpy"], "--int8") == 2
+    assert "--force" in capsys.readouterr().err
+    assert (exports["numpy"] / "model.npz").read_bytes() == before
+    assert _run("export", model, "--out", exports["numpy"], "--force") == 0
+    assert (exports["numpy"] / "model.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--int8", "--float16"), "contradict"),
+        (("--to", "onnx", "--int8"), "--int8"),
+        (("--to", "onnx", "--out", "x.onnx"), "three files"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    model, tmp_path, monkeypatch, capsys, options, said
+):
+    monkeypatch.chdir(tmp_path)
+    assert _run("export", model, "--out", "new", *options) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_below_a_file_is_refused(model, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert _run("export", model, "--out", tmp_path / "file") == 2
+    assert "not a directory" in capsys.readouterr().err
+
+
+def test_a_form_for_another_runtime_is_refused(model, exports, capsys):
+    for path, runtime, said in (
+        (model, "numpy", "regard export"),
+        (model, "onnx", "regard export"),
+        (exports["onnx"], "numpy", "runtime onnx"),
+        (exports["numpy"], "torch", "runtime numpy"),
+    ):
+        assert _run("predict", path, "abc", "--runtime", runtime) == 2
+        assert said in capsys.readouterr().err
+    assert _run("predict", exports["numpy"], "abc", "--with", model) == 2
+    assert "alone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("form", "name"), [("numpy", "model.npz"), ("onnx", "greedy.onnx")])
+def test_a_damaged_export_is_refused_in_one_line_of_ours(exports, tmp_path, capsys, form, name):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in exports[form].iterdir():
+        data = file.read_bytes()
+        (copy / file.name).write_bytes(data[: len(data) // 2] if file.name == name else data)
+    assert _run("predict", copy, "abc") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert name in said
+
+
+@pytest.mark.parametrize("form", ["int8", "onnx"])
+def test_predicting_needs_no_pytorch(exports, form):
+    program = f"""
+        import sys
+
+        for name in ("torch", "safetensors", "rapidfuzz", "matplotlib", "onnx"):
+            sys.modules[name] = None  # an import of it fails
+
+        from regard.cli.main import run
+
+        path = {str(exports[form])!r}
+        raise SystemExit(
+            run(["predict", path, "abc", "--beam", "3", "--align", "--format", "json"])
+        )
+    """
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert found.returncode == 0, found.stderr
+    answer = json.loads(found.stdout)
+    assert np.array(answer["weights"]).shape == (len(answer["target_symbols"]), 3)
