@@ -127,6 +127,9 @@ def _opennmt() -> Variant:
     name = "OpenNMT-py"
     if importlib.util.find_spec("onmt") is None:
         return Variant(name, None, reason="OpenNMT-py is not installed")
+    from real_code.recurrent import placeholders  # noqa: PLC0415 - only here
+
+    placeholders()
     from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415 - optional
 
     modules: dict[int, Any] = {}
