@@ -130,7 +130,10 @@ def _opennmt() -> Variant:
     from real_code.recurrent import placeholders  # noqa: PLC0415 - only here
 
     placeholders()
-    from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415 - optional
+    try:
+        from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415 - optional
+    except ImportError as error:  # its package loads all its data tools, needed or not
+        return Variant(name, None, reason=f"OpenNMT-py does not load: {error}")
 
     modules: dict[int, Any] = {}
 

@@ -74,6 +74,12 @@ INLINE float sum_of(V x) {
   return part[0];
 }
 
+#if REGARD_LANES == 16
+INLINE __m512 halves_of(__m512 x, __m512 y) {
+  return _mm512_unpacklo_ps(x, y) + _mm512_unpackhi_ps(x, y);
+}
+#endif
+
 // Write the sums of n vectors.
 template <int n>
 INLINE void sums_of(const V* x, float* out) {
@@ -85,15 +91,15 @@ INLINE void sums_of(const V* x, float* out) {
       __m512 four[2];
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        const __m512 *t = (const __m512*)x + i + 4 * j;
-        const __m512d a = (__m512d)(_mm512_unpacklo_ps(t[0], t[1]) + _mm512_unpackhi_ps(t[0], t[1]));
-        const __m512d b = (__m512d)(_mm512_unpacklo_ps(t[2], t[3]) + _mm512_unpackhi_ps(t[2], t[3]));
+        const __m512* t = (const __m512*)x + i + 4 * j;
+        const __m512d a = (__m512d)halves_of(t[0], t[1]), b = (__m512d)halves_of(t[2], t[3]);
         four[j] = (__m512)_mm512_unpacklo_pd(a, b) + (__m512)_mm512_unpackhi_pd(a, b);
       }
       __m512 sums = _mm512_shuffle_f32x4(four[0], four[1], 0x88) +
                     _mm512_shuffle_f32x4(four[0], four[1], 0xdd);
       sums += _mm512_shuffle_f32x4(sums, sums, 0xb1);
-      _mm256_storeu_ps(out + i, _mm512_castps512_ps256(_mm512_shuffle_f32x4(sums, sums, 0x08)));
+      sums = _mm512_shuffle_f32x4(sums, sums, 0x08);
+      _mm256_storeu_ps(out + i, _mm512_castps512_ps256(sums));
     }
     return;
   }
