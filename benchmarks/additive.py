@@ -32,7 +32,7 @@ from torch import Tensor
 import regard
 from additive_kernel import rates, two_threads
 from additive_memory import SHOWN, peak
-from additive_sizes import SIZES, Size
+from additive_sizes import ALLOCATORS, SIZES, Size, processor
 from additive_variants import Attend, Variant, plain, variants
 from register_limit import register_limit
 
@@ -41,14 +41,6 @@ LENGTHS = (16, 32, 64, 128, 256, 512)  # with batch 4 and d_attn 256
 WIDTHS = (32, 64, 128, 256, 512, 1024)  # with batch 4 and 128 queries and keys
 # In float64, autograd's pairs of more than these would not fit into memory.
 _MOST_EXACT = 10**8
-ALLOCATORS = {
-    "default": {},
-    "keeps pages": {
-        "MALLOC_MMAP_MAX_": "0",
-        "MALLOC_TRIM_THRESHOLD_": "20000000000",
-        "MALLOC_TOP_PAD_": "268435456",
-    },
-}
 
 
 def given(size: Size, dtype: torch.dtype = torch.float32) -> list[Tensor]:
@@ -240,7 +232,7 @@ def main() -> None:
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "processor": _processor(),
+            "processor": processor(),
             "threads": 1,
             "backend": regard.backend(),
             "repeats": options.repeats,
@@ -251,15 +243,6 @@ def main() -> None:
             "two_threads": threads,
         }
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 if __name__ == "__main__":
