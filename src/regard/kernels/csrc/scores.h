@@ -26,9 +26,9 @@ INLINE void score_tile(const Problem& g, const Weights& w, const float* E, const
   constexpr bool factored = kind == FACTORED || kind == QUADS;
   constexpr float scale = kind == QUADS ? QUARTER_SCALE : SCALE;
   const V one = all(scale), start = factored ? load(w.start) * (1 / scale) : V{};
-  V total[Q][N];
+  V total[Q * N];
 #pragma GCC unroll 8
-  for (int i = 0; i < Q * N; i++) total[i / N][i % N] = start;
+  for (int i = 0; i < Q * N; i++) total[i] = start;
   const float* share = kind == QUADS ? w.four : w.two;
   int64_t c = 0;
   if (kind == QUADS)
@@ -43,7 +43,7 @@ INLINE void score_tile(const Problem& g, const Weights& w, const float* E, const
         for (int q = 0; q < Q; q++) {
           const Fraction x = pair_of(E + q * W, f, f2, lead, one, other);
           const Fraction y = pair_of(E + (Q + q) * W, f3, f4, lead2, one, other2);
-          total[q][k] += ratio(x.above * y.below + y.above * x.below, x.below * y.below);
+          total[q * N + k] += ratio(x.above * y.below + y.above * x.below, x.below * y.below);
         }
       }
     }
@@ -58,16 +58,16 @@ INLINE void score_tile(const Problem& g, const Weights& w, const float* E, const
         const float* e = E + q * W;
         if (factored) {
           const Fraction x = pair_of(e, f, f2, lead, one, other);
-          total[q][k] += ratio(x.above, x.below);
+          total[q * N + k] += ratio(x.above, x.below);
         } else {
-          total[q][k] +=
+          total[q * N + k] +=
               lead * tangent_of<kind>(load(e) + f) + other * tangent_of<kind>(load(e + L) + f2);
         }
       }
     }
   }
   float found[Q * N];
-  sums_of<Q * N>(total[0], found);
+  sums_of<Q * N>(total, found);
   if (factored)
 #pragma GCC unroll 8
     for (int i = 0; i < Q * N; i++)
