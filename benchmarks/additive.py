@@ -5,7 +5,8 @@ CPU time, so that a busy machine disturbs little. Projections are done beforehan
 all. Errors are those of the context and of all gradients against float64, relative to their
 largest value. Half of eager's time at these sizes goes into fresh memory pages, so everything
 runs twice, in two child processes: with the system's allocator as it comes, and with one that
-keeps its pages. Peers that are not installed are shown as such.
+keeps its pages. Peers that are not installed are shown as such. Then the most memory beyond the
+inputs, in fresh processes, and the native kernel's wall time on two threads beside one.
 
     python benchmarks/additive.py [--repeats 7] [--json docs/results/additive.json]
     python benchmarks/additive.py --quick       # does it run? its figures mean nothing
@@ -29,29 +30,17 @@ import torch
 from torch import Tensor
 
 import regard
+from additive_kernel import rates, two_threads
+from additive_memory import SHOWN, peak
+from additive_sizes import ALLOCATORS, SIZES, Size, processor
 from additive_variants import Attend, Variant, plain, variants
 from register_limit import register_limit
 
-Size = tuple[int, int, int, int]
-SIZES: dict[str, Size] = {  # batch, T_dec, T_enc, d_attn
-    "S1": (8, 64, 64, 256),
-    "M": (16, 100, 100, 256),
-    "D": (64, 1, 50, 512),
-    "S2": (4, 512, 512, 256),
-}
 QUICK: dict[str, Size] = {"quick": (2, 32, 31, 67)}
 LENGTHS = (16, 32, 64, 128, 256, 512)  # with batch 4 and d_attn 256
 WIDTHS = (32, 64, 128, 256, 512, 1024)  # with batch 4 and 128 queries and keys
 # In float64, autograd's pairs of more than these would not fit into memory.
 _MOST_EXACT = 10**8
-ALLOCATORS = {
-    "default": {},
-    "keeps pages": {
-        "MALLOC_MMAP_MAX_": "0",
-        "MALLOC_TRIM_THRESHOLD_": "20000000000",
-        "MALLOC_TOP_PAD_": "268435456",
-    },
-}
 
 
 def given(size: Size, dtype: torch.dtype = torch.float32) -> list[Tensor]:
@@ -183,7 +172,26 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for name, size in sizes.items():
         rows += measure(name, size, contenders, options.repeats)
     curves = {} if options.quick else scaling(contenders, max(3, options.repeats // 2))
-    return {"rows": rows, "scaling": curves, "register_limit": register_limit()}
+    kernel = {} if options.quick else rates()
+    return {
+        "rows": rows,
+        "scaling": curves,
+        "register_limit": register_limit(),
+        "kernel": kernel,
+    }
+
+
+def memory() -> dict[str, dict[str, float | None]]:
+    """Return mebibytes beyond the inputs, by size and pass, for the variants that are here."""
+    here = {each.name for each in variants(compiled=False) if each.attend is not None}
+    found: dict[str, dict[str, float | None]] = {}
+    for size in ("S1", "S2"):
+        for train in (False, True):
+            row = found.setdefault(f"{size}, {'trained' if train else 'forward'}", {})
+            for name in SHOWN:
+                if name in here:
+                    row[name] = peak(name, size, train=train)
+    return found
 
 
 def in_child(allocator: str, arguments: list[str]) -> dict[str, Any]:
@@ -213,29 +221,28 @@ def main() -> None:
         options.child.write_text(json.dumps(run(options)), encoding="utf-8")
         return
     found = {allocator: in_child(allocator, sys.argv[1:]) for allocator in ALLOCATORS}
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    kept = {} if options.quick else memory()
+    threads = {} if options.quick else two_threads()
+    for told in (kept, threads):
+        print(json.dumps(told, indent=1))
     if options.json:
         report = {
             "command": " ".join(["python", "benchmarks/additive.py", *sys.argv[1:]]),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "processor": _processor(),
+            "processor": processor(),
             "threads": 1,
             "backend": regard.backend(),
             "repeats": options.repeats,
             "sizes": QUICK if options.quick else SIZES,
+            "load_average": load,
             "allocators": found,
+            "memory": kept,
+            "two_threads": threads,
         }
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ def page(results: dict[str, Any]) -> str:
             if rows:
                 lines += _table(name, size, rows)
     first = next(iter(results["allocators"].values()))
-    lines += _limit(first["register_limit"], first["rows"], results["sizes"])
+    lines += _limit(first["register_limit"], first["kernel"])
+    lines += _memory(results["memory"]) + _threads(results["two_threads"])
     if first["scaling"]:
         lines += [
             "## As lengths and features grow",
@@ -54,7 +55,8 @@ def page(results: dict[str, Any]) -> str:
     lines += [
         "## How this was made",
         "",
-        f"`{results['command']}` on {results['date']}, {results['repeats']} repetitions, one",
+        f"`{results['command']}` on {results['date']}, {results['repeats']} repetitions, a",
+        f"load average of {results['load_average']:.1f} at the end, one",
         f"thread of {results['processor']}, Python {results['python']}, PyTorch",
         f"{results['torch']}; {results['backend']}.",
         "",
@@ -88,27 +90,61 @@ def _table(name: str, size: list[int], rows: list[dict[str, Any]]) -> list[str]:
     return [*lines, ""]
 
 
-def _limit(
-    limit: dict[str, float] | str, rows: list[dict[str, Any]], sizes: dict[str, Any]
-) -> list[str]:
+def _limit(limit: dict[str, float] | str, kernel: dict[str, Any] | str) -> list[str]:
     lines = ["## How far from the machine's limit", ""]
-    if isinstance(limit, str):
-        return [*lines, f"Not measured: {limit}.", ""]
-    told = " and ".join(f"{rate:.1f} with a {how}" for how, rate in limit.items())
+    if isinstance(limit, str) or isinstance(kernel, str):
+        return [*lines, f"Not measured: {limit if isinstance(limit, str) else kernel}.", ""]
     lines += [
-        "The native kernel's inner loop on values that never leave the registers, in billions",
-        f"of pairs x features a second: {told}. A whole",
-        "forward call, softmax and context in it, reaches:",
+        "The native kernel alone, in billions of pairs x features a second, beside its inner",
+        f"loops on values that never leave the registers: {limit['scores']:.1f} for scores and",
+        f"{limit['gradients']:.1f} for gradients on this processor.",
         "",
-        "| | size | billions a second | of the limit |",
+        "| | scores | of the limit | gradients | of the limit |",
+        "|---|---|---|---|---|",
+    ]
+    for size, rate in kernel.items():
+        cells = [
+            f"{rate[what]:.1f} | {100 * rate[what] / limit[what]:.0f} %"
+            for what in ("scores", "gradients")
+        ]
+        lines.append(f"| {size} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _memory(memory: dict[str, dict[str, float | None]]) -> list[str]:
+    lines = ["## Memory beyond the inputs", ""]
+    if not memory or None in next(iter(memory.values())).values():
+        return [*lines, "Not measured.", ""]
+    names = list(next(iter(memory.values())))
+    lines += [
+        "The peak in a fresh process, in mebibytes.",
+        "",
+        f"| | {' | '.join(names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for what, row in memory.items():
+        lines.append(f"| {what} | {' | '.join(f'{row[name]:.1f}' for name in names)} |")
+    return [*lines, ""]
+
+
+def _threads(found: dict[str, Any] | str) -> list[str]:
+    lines = ["## Two threads", ""]
+    if not found or isinstance(found, str):
+        return [*lines, f"Not measured{f': {found}' if found else ''}.", ""]
+    load = found["load_average"]
+    lines += [
+        f"Wall time of the native kernel at {found['size']}, the best of interleaved calls, on",
+        f"{found['processors']} processors under a load of {load:.1f} when it began. Only on",
+        "an idle machine can two threads show what they save.",
+        "",
+        "| | one thread ms | two threads ms | ratio |",
         "|---|---|---|---|",
     ]
-    for row in rows:
-        if row["variant"].startswith("regard") and "forward_ms" in row:
-            batch, T_dec, T_enc, d_attn = sizes[row["size"]]
-            rate = batch * T_dec * T_enc * d_attn / row["forward_ms"] / 1e6
-            share = f"{100 * rate / max(limit.values()):.0f} %"
-            lines.append(f"| {row['variant']} | {row['size']} | {rate:.1f} | {share} |")
+    for what in ("scores", "gradients"):
+        each = found[what]
+        lines.append(
+            f"| {what} | {each['one_ms']:.1f} | {each['two_ms']:.1f} | {each['ratio']:.2f} |"
+        )
     return [*lines, ""]
 
 

@@ -127,7 +127,13 @@ def _opennmt() -> Variant:
     name = "OpenNMT-py"
     if importlib.util.find_spec("onmt") is None:
         return Variant(name, None, reason="OpenNMT-py is not installed")
-    from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415 - optional
+    from real_code.recurrent import placeholders  # noqa: PLC0415 - only here
+
+    placeholders()
+    try:
+        from onmt.modules.global_attention import GlobalAttention  # noqa: PLC0415 - optional
+    except ImportError as error:  # its package loads all its data tools, needed or not
+        return Variant(name, None, reason=f"OpenNMT-py does not load: {error}")
 
     modules: dict[int, Any] = {}
 

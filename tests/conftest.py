@@ -93,3 +93,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"check", "zoo"} & set(item.path.parts[-4:]):
             item.add_marker(late)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say once which path computed what was tested."""
+    import regard
+
+    terminalreporter.write_line(regard.backend())

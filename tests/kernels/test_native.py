@@ -36,6 +36,25 @@ def test_scores_and_gradients_are_right_in_every_regime_of(regime, variant, rng)
         assert error <= 1e-6 * np.abs(exact).max() + 20 * TINY, (name, error)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("d_attn", [53, 64, 97])
+@pytest.mark.parametrize("light", [1.0, 1e-3, 1e-9, 0.0])
+def test_no_width_at_which_the_arithmetic_changes_is_wrong(light, d_attn, variant, rng):
+    # Four features share a division, then two, then none, as examples get wider; how wide they
+    # may be depends on the lightest pair of features. All widths are in one batch.
+    widths = np.concatenate([np.arange(0.2, 24, 0.2), [30, 60]]).astype("f")
+    query, key = (normal(rng, widths.size, T, d_attn) for T in (11, 5))
+    for side in (query, key):
+        side[:, 0], side[:, 1] = -widths[:, None], widths[:, None]
+    v = normal(rng, d_attn)
+    v[1::3] *= np.float32(light)
+    v[::5] *= np.float32(light)
+    pairs = query.astype(np.float64)[:, :, None] + key.astype(np.float64)[:, None]
+    scores = native.additive_scores(query, key, v, variant=variant)
+    expected = np.tanh(pairs) @ v.astype(np.float64)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1.2e-7 * np.abs(v).sum())
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     magnitudes=st.lists(st.floats(-30, 30), min_size=5, max_size=41),

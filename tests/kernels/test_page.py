@@ -43,7 +43,20 @@ def _results():
         **{"torch": "2.13", "processor": "some processor", "backend": "native", "repeats": 7},
         "sizes": {"S1": [8, 64, 64, 256]},
         "allocators": {
-            "default": {"rows": rows, "scaling": {}, "register_limit": {"division": 8.388608}}
+            "default": {
+                **{"rows": rows, "scaling": {}},
+                "register_limit": {"scores": 20.0, "gradients": 8.0},
+                "kernel": {"S1": {"scores": 15.0, "gradients": 6.0}},
+            }
+        },
+        "load_average": 0.25,
+        "memory": {"S1, trained": {"eager torch": 99.25, "regard native, torch": 5.5}},
+        "two_threads": {
+            **{"size": "S2", "load_average": 0.5, "processors": 2},
+            **{
+                what: {"one_ms": 18.0, "two_ms": 10.0, "ratio": 1.8}
+                for what in ("scores", "gradients")
+            },
         },
     }
 
@@ -53,14 +66,25 @@ def test_the_page_shows_each_figure_and_why_one_is_missing(script):
     assert "| eager torch | 40.00 | 1.0 | 0.5 | 80.00 | 1.0 | 2e-07 | 3e-07 |" in lines
     assert "| regard native, numpy | 2.00 | 20.0 | 10.0 |  |  | 4e-07 |  |" in lines
     assert "| JoeyNMT | JoeyNMT is not installed | | | | | | |" in lines
-    # 8 x 64 x 64 x 256 = 8,388,608 in 2 ms are 4.19 billion a second, half of 8.39.
-    assert "| regard native, numpy | S1 | 4.2 | 50 % |" in lines
+    # 15 is three quarters of 20, and so is 6 of 8.
+    assert "| S1 | 15.0 | 75 % | 6.0 | 75 % |" in lines
+    assert "| S1, trained | 99.2 | 5.5 |" in lines
+    assert "| gradients | 18.0 | 10.0 | 1.80 |" in lines
+    assert "under a load of 0.5" in script.page(_results())
 
 
 def test_a_limit_that_could_not_be_measured_is_said_so(script):
     results = _results()
     results["allocators"]["default"]["register_limit"] = "no C++ compiler was found"
     assert "Not measured: no C++ compiler was found." in script.page(results)
+
+
+@pytest.mark.parametrize("missing", ["memory", "two_threads"])
+def test_what_a_system_cannot_tell_is_said_to_be_not_measured(script, missing):
+    results = _results()
+    results[missing] = {}
+    assert "Not measured." in script.page(results)
+    assert "Not measured" not in script.page(_results())
 
 
 def test_the_check_notices_a_page_that_is_not_the_results(script, monkeypatch, tmp_path):

@@ -33,7 +33,8 @@ _AVX512 = (
     *("-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma"),
     "-mprefer-vector-width=512",
 )
-# Name, floats in a vector, queries in a tile, flags. Plain is what every processor of the
+# Name, floats in a vector, queries in a tile of gradients (of scores twice as many), flags.
+# Plain is what every processor of the
 # architecture has: SSE2 on x86-64, NEON on arm64.
 _VARIANTS = (
     ("plain", 4, 2, ()),

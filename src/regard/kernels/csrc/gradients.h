@@ -76,7 +76,7 @@ struct Gradients {
 };
 
 // Handle the chunks [from, to) of W features, the chunks of all examples in a row.
-bool gradient_part(const Problem& g, const Weights& w, int64_t most, int64_t from, int64_t to,
+bool gradient_part(const Problem& g, bool many, int64_t most, int64_t from, int64_t to,
                    const Gradients& d) {
   const int64_t chunks = g.padded / W;
   Arena memory(sizeof(float) * (2 * W * (g.T_dec + most) + g.T_dec * most + 2 * g.padded) +
@@ -94,7 +94,7 @@ bool gradient_part(const Problem& g, const Weights& w, int64_t most, int64_t fro
     const int64_t n = permitted(g.key_mask ? g.key_mask + b * g.T_enc : nullptr, g.T_enc, rows);
     if (n == 0) continue;
     const float *q_b = g.query + b * g.T_dec * g.d, *k_b = g.key + b * g.T_enc * g.d;
-    const Kind kind = survey(g, w, b, rows, n, shift, limit);
+    const Kind kind = kind_of_gradients(survey(g, b, rows, n, shift, limit), many);
     const float* grad = d.grad + b * g.T_dec * g.T_enc;
     if (n < g.T_enc) {
       for (int64_t t = 0; t < g.T_dec; t++)
@@ -104,8 +104,8 @@ bool gradient_part(const Problem& g, const Weights& w, int64_t most, int64_t fro
     const double turn = kind == FACTORED ? -1 : 1;  // see gradient_block
     for (int64_t c = begin * W; c < end * W; c += W) {
       double by_v[W] = {};
-      fill(kind, q_b, every, g.T_dec, g.d, c, c + W, 1, shift, limit, nullptr, E, W);
-      fill(kind, k_b, rows, n, g.d, c, c + W, -1, shift, limit, nullptr, F, W);
+      fill(kind, q_b, every, g.T_dec, g.d, c, c + W, 1, shift, limit, {}, E, {W, 0});
+      fill(kind, k_b, rows, n, g.d, c, c + W, -1, shift, limit, {}, F, {W, 0});
       clear(by_q, g.T_dec * W);
       clear(by_k, n * W);
       if (kind == FACTORED) gradient_chunk<FACTORED>(g.T_dec, n, E, F, grad, by_q, by_k, by_v);
@@ -137,12 +137,11 @@ int backward(const float* query, const float* key, const float* v, const uint8_t
   if (!memory) return 1;
   const Gradients found = {grad, d_query, d_key, memory.take<double>(batch * g.padded)};
   clear(found.v, batch * g.padded);
-  Weights w;
-  w.many = averages(v, d);
+  const bool many = averages(v, d);
   const int64_t most = most_permitted(g);
   const bool done =
       in_parts(batch * (g.padded / W), threads, [&](int64_t from, int64_t to) {
-        return gradient_part(g, w, most, from, to, found);
+        return gradient_part(g, many, most, from, to, found);
       });
   if (!done) return 1;
   for (int64_t i = 0; i < d; i++) {

@@ -9,68 +9,111 @@
 
 namespace {
 
+// Sums of v r for two features each: their common denominator, and what stands above it.
+struct Fraction {
+  V above, below;
+};
+
+INLINE Fraction pair_of(const float* e, V f, V f2, V lead, V one, V other) {
+  const V a = load(e) * f + lead, b = load(e + L) * f2 + one;
+  return {other * a + b, a * b};
+}
+
+// Scores of Q queries and N keys. E holds the queries' vectors side by side.
 template <Kind kind, int Q, int N>
 INLINE void score_tile(const Problem& g, const Weights& w, const float* E, const float* F,
                        const int64_t* rows, float* scores) {
-  V total[Q][N] = {};
-  const V one = all(SCALE);
-  for (int64_t c = 0; c < g.padded; c += W) {
-    V x = load((kind == FACTORED ? w.lead : w.plain) + c);
-    V y = load(kind == FACTORED ? w.ratio + c : w.plain + c + L);
+  constexpr bool factored = kind == FACTORED || kind == QUADS;
+  constexpr float scale = kind == QUADS ? QUARTER_SCALE : SCALE;
+  const V one = all(scale), start = factored ? load(w.start) * (1 / scale) : V{};
+  V total[Q * N];
+#pragma GCC unroll 8
+  for (int i = 0; i < Q * N; i++) total[i] = start;
+  const float* share = kind == QUADS ? w.four : w.two;
+  int64_t c = 0;
+  if (kind == QUADS)
+    for (; c + 2 * W <= g.padded; c += 2 * W, E += 2 * Q * W) {
+      const V lead = load(share + c), lead2 = load(share + c + W);
+      const V other = load(w.other + c), other2 = load(w.other + c + W);
+#pragma GCC unroll 8
+      for (int k = 0; k < N; k++) {
+        const float* p = F + k * g.padded + c;
+        const V f = load(p), f2 = load(p + L), f3 = load(p + W), f4 = load(p + W + L);
+#pragma GCC unroll 8
+        for (int q = 0; q < Q; q++) {
+          const Fraction x = pair_of(E + q * W, f, f2, lead, one, other);
+          const Fraction y = pair_of(E + (Q + q) * W, f3, f4, lead2, one, other2);
+          total[q * N + k] += ratio(x.above * y.below + y.above * x.below, x.below * y.below);
+        }
+      }
+    }
+  for (; c < g.padded; c += W, E += Q * W) {
+    const V lead = load((factored ? share : w.plain) + c);
+    const V other = load((factored ? w.other : w.plain + L) + c);
 #pragma GCC unroll 8
     for (int k = 0; k < N; k++) {
-      V f = load(F + k * g.padded + c), f2 = load(F + k * g.padded + c + L);
+      const V f = load(F + k * g.padded + c), f2 = load(F + k * g.padded + c + L);
 #pragma GCC unroll 8
       for (int q = 0; q < Q; q++) {
-        V e = load(E + q * g.padded + c), e2 = load(E + q * g.padded + c + L);
-        if (kind == FACTORED) {
-          V a = e * f + one, b = e2 * f2 + one;
-          total[q][k] += x * quotient(y * a + b, a * b);
+        const float* e = E + q * W;
+        if (factored) {
+          const Fraction x = pair_of(e, f, f2, lead, one, other);
+          total[q * N + k] += ratio(x.above, x.below);
         } else {
-          total[q][k] += x * tangent_of<kind>(e + f) + y * tangent_of<kind>(e2 + f2);
+          total[q * N + k] +=
+              lead * tangent_of<kind>(load(e) + f) + other * tangent_of<kind>(load(e + L) + f2);
         }
       }
     }
   }
+  float found[Q * N];
+  sums_of<Q * N>(total, found);
+  if (factored)
+#pragma GCC unroll 8
+    for (int i = 0; i < Q * N; i++)
+      found[i] = (float)(w.unit * (w.sum - 2.0 * scale * found[i]));
 #pragma GCC unroll 8
   for (int q = 0; q < Q; q++)
 #pragma GCC unroll 8
-    for (int k = 0; k < N; k++) {
-      float found = sum_of(total[q][k]);
-      if (kind == FACTORED) found = (float)(w.unit * (w.sum - 2.0 * SCALE * found));
-      scores[q * g.T_enc + rows[k]] = found;
-    }
+    for (int k = 0; k < N; k++) scores[q * g.T_enc + rows[k]] = found[q * N + k];
 }
 
-template <Kind kind, int Q>
-INLINE void score_rows(const Problem& g, const Weights& w, const float* E, const float* F,
-                       const int64_t* rows, int64_t n, float* scores) {
+template <Kind kind, int Q, int N>
+void score_rows(const Problem& g, const Weights& w, const float* E, const float* F,
+                const int64_t* rows, int64_t n, float* scores) {
   int64_t k = 0;
-  for (; k + 4 <= n; k += 4)
-    score_tile<kind, Q, 4>(g, w, E, F + k * g.padded, rows + k, scores);
+  for (; k + N <= n; k += N)
+    score_tile<kind, Q, N>(g, w, E, F + k * g.padded, rows + k, scores);
   for (; k < n; k++) score_tile<kind, Q, 1>(g, w, E, F + k * g.padded, rows + k, scores);
+}
+
+// Queries that are scored together. With one key at a time, whose factors stay in registers.
+constexpr int MOST_QUERIES = 2 * REGARD_QUERIES;
+
+int64_t queries_at_once(Kind kind, int64_t left) {
+  if (kind != FACTORED && kind != QUADS) return 1;
+  if (left >= MOST_QUERIES) return MOST_QUERIES;
+  return left >= MOST_QUERIES / 2 ? MOST_QUERIES / 2 : 1;
 }
 
 template <Kind kind>
 void score_block(const Problem& g, const Weights& w, const float* E, const float* F,
                  const int64_t* rows, int64_t n, int64_t queries, float* scores) {
-  constexpr int Q = kind == FACTORED ? REGARD_QUERIES : 1;
-  int64_t q = 0;
-  for (; q + Q <= queries; q += Q)
-    score_rows<kind, Q>(g, w, E + q * g.padded, F, rows, n, scores + q * g.T_enc);
-  for (; q < queries; q++)
-    score_rows<kind, 1>(g, w, E + q * g.padded, F, rows, n, scores + q * g.T_enc);
+  if ((kind == FACTORED || kind == QUADS) && queries == MOST_QUERIES)
+    return score_rows<kind, MOST_QUERIES, 1>(g, w, E, F, rows, n, scores);
+  if ((kind == FACTORED || kind == QUADS) && queries > 1)
+    return score_rows<kind, MOST_QUERIES / 2, 1>(g, w, E, F, rows, n, scores);
+  score_rows<kind, 1, 4>(g, w, E, F, rows, n, scores);
 }
-
-// Queries whose factors are made at once: the memory for them does not grow with T_dec.
-constexpr int64_t QUERIES = 64;
 
 // Score the queries [from, to) of all examples' queries in a row.
 bool score_part(const Problem& g, const Weights& w, int64_t most, int64_t from, int64_t to,
                 float* scores) {
-  Arena memory(sizeof(float) * g.padded * (QUERIES + most + 2) + sizeof(int64_t) * g.T_enc);
+  Arena memory(sizeof(float) * g.padded * (MOST_QUERIES + most + 2) +
+               sizeof(int64_t) * g.T_enc);
   if (!memory) return false;
-  float *E = memory.take<float>(QUERIES * g.padded), *F = memory.take<float>(most * g.padded);
+  float* E = memory.take<float>(MOST_QUERIES * g.padded);
+  float* F = memory.take<float>(most * g.padded);
   float *shift = memory.take<float>(g.padded), *limit = memory.take<float>(g.padded);
   int64_t* rows = memory.take<int64_t>(g.T_enc);
   const int64_t* every = nullptr;
@@ -82,16 +125,17 @@ bool score_part(const Problem& g, const Weights& w, int64_t most, int64_t from, 
     if (n < g.T_enc) clear(out, (end - begin) * g.T_enc);
     if (n == 0) continue;
     const float *q_b = g.query + b * g.T_dec * g.d, *k_b = g.key + b * g.T_enc * g.d;
-    const Kind kind = survey(g, w, b, rows, n, shift, limit);
-    fill(kind, k_b, rows, n, g.d, 0, g.padded, -1, shift, limit, w.swap, F, g.padded);
-    for (int64_t t = begin; t < end; t += QUERIES) {
-      const int64_t m = end - t < QUERIES ? end - t : QUERIES;
-      fill(kind, q_b + t * g.d, every, m, g.d, 0, g.padded, 1, shift, limit, w.swap, E,
-           g.padded);
+    const Kind kind = kind_of_scores(survey(g, b, rows, n, shift, limit), w);
+    fill(kind, k_b, rows, n, g.d, 0, g.padded, -1, shift, limit, {w.swap, nullptr}, F,
+         {g.padded, W});
+    for (int64_t t = begin, m; t < end; t += m, out += m * g.T_enc) {
+      m = queries_at_once(kind, end - t);
+      fill(kind, q_b + t * g.d, every, m, g.d, 0, g.padded, 1, shift, limit,
+           {w.swap, w.inverse}, E, {W, m * W});
+      if (kind == QUADS) score_block<QUADS>(g, w, E, F, rows, n, m, out);
       if (kind == FACTORED) score_block<FACTORED>(g, w, E, F, rows, n, m, out);
       if (kind == SMALL) score_block<SMALL>(g, w, E, F, rows, n, m, out);
       if (kind == DIRECT) score_block<DIRECT>(g, w, E, F, rows, n, m, out);
-      out += m * g.T_enc;
     }
   }
   return true;
@@ -114,10 +158,11 @@ int forward(const float* query, const float* key, const float* v, const uint8_t*
             int threads) {
   const Problem g = {query, key, v, key_mask, batch, T_dec, T_enc, d, (d + W - 1) / W * W};
   if (batch == 0 || T_dec == 0 || T_enc == 0) return 0;
-  Arena memory(sizeof(float) * g.padded * 4);
+  Arena memory(sizeof(float) * g.padded * 6);
   if (!memory) return 1;
   Weights w;
-  w.lead = memory.take<float>(g.padded), w.ratio = memory.take<float>(g.padded);
+  w.inverse = memory.take<float>(g.padded), w.other = memory.take<float>(g.padded);
+  w.two = memory.take<float>(g.padded), w.four = memory.take<float>(g.padded);
   w.swap = memory.take<float>(g.padded), w.plain = memory.take<float>(g.padded);
   weigh(g, w);
   const int64_t most = most_permitted(g);

@@ -33,7 +33,8 @@ void prepare_example(const Keys& g, int64_t b, const uint8_t* key_mask) {
   for (int64_t c = 0; c < g.padded; c += L) {
     V middle = {}, half = {};
     if (c < g.d) {
-      const Range k = range_of(key + c, rows, n, g.d, g.d - c);
+      Range k;
+      ranges_of<1>(key + c, rows, n, g.d, g.d - c, &k);
       half = 0.5f * k.high - 0.5f * k.low;
       middle = 0.5f * k.high + 0.5f * k.low;
       poison += k.poison;
@@ -45,8 +46,8 @@ void prepare_example(const Keys& g, int64_t b, const uint8_t* key_mask) {
   g.reach[b] = largest_of(widest);
   if (poisoned(poison) || g.reach[b] > WIDEST) return;
   g.kinds[b] = FACTORED;
-  fill(FACTORED, key, rows, n, g.d, 0, g.padded, -1, shift, limit, nullptr,
-       g.factor + b * g.T_enc * g.padded, g.padded);
+  fill(FACTORED, key, rows, n, g.d, 0, g.padded, -1, shift, limit, {},
+       g.factor + b * g.T_enc * g.padded, {g.padded, W});
 }
 
 int prepare(const Keys* keys, const uint8_t* key_mask, int threads) {
@@ -96,7 +97,7 @@ Kind prepare_query(const Keys& g, int64_t b, bool many, const float* query, floa
       kind = FACTORED;
   }
   const int64_t* every = nullptr;
-  fill(kind, query, every, 1, g.d, 0, g.padded, 1, shift, limit, nullptr, out, g.padded);
+  fill(kind, query, every, 1, g.d, 0, g.padded, 1, shift, limit, {}, out, {g.padded, W});
   return kind;
 }
 

@@ -1,9 +1,9 @@
 // Vectors of L floats, and the functions of them that attention needs.
 //
 // They are the vector extensions of GCC and Clang: one source for every instruction set. The
-// only intrinsic is the approximate reciprocal of AVX-512, where the build asks for it: one
-// step of Newton's makes it as good as a division, which on some processors takes twice as
-// long.
+// only intrinsics are AVX-512's minimum and maximum, which compilers do not find, and its
+// approximate reciprocal, where the build asks for it: one step of Newton's makes it as good as
+// a division, which on some processors takes twice as long.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if REGARD_APPROXIMATE
+#if REGARD_LANES == 16
 #include <immintrin.h>
 #endif
 
@@ -33,8 +33,16 @@ INLINE V all(float x) { return x - V{}; }
 INLINE V pick(I which, V a, V b) { return which ? a : b; }
 INLINE V abs_of(V x) { return (V)((I)x & 0x7fffffff); }
 // A NaN in the first argument stays.
+#if REGARD_LANES == 16
+INLINE V at_most(V x, V limit) { return (V)_mm512_min_ps((__m512)limit, (__m512)x); }
+INLINE V at_least(V x, V limit) { return (V)_mm512_max_ps((__m512)limit, (__m512)x); }
+INLINE V larger(V x, V y) { return (V)_mm512_max_ps((__m512)x, (__m512)y); }
+#else
 INLINE V at_most(V x, V limit) { return pick(x > limit, limit, x); }
 INLINE V at_least(V x, V limit) { return pick(x < limit, limit, x); }
+// The second where one is NaN.
+INLINE V larger(V x, V y) { return pick(x > y, x, y); }
+#endif
 
 // Null is fine for nothing, unlike with memset.
 template <typename T>
@@ -66,6 +74,40 @@ INLINE float sum_of(V x) {
   return part[0];
 }
 
+#if REGARD_LANES == 16
+INLINE __m512 halves_of(__m512 x, __m512 y) {
+  return _mm512_unpacklo_ps(x, y) + _mm512_unpackhi_ps(x, y);
+}
+#endif
+
+// Write the sums of n vectors.
+template <int n>
+INLINE void sums_of(const V* x, float* out) {
+#if REGARD_LANES == 16
+  // Eight at a time, each step adding halves of two of them.
+  if (n % 8 == 0) {
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i += 8) {
+      __m512 four[2];
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; j++) {
+        const __m512* t = (const __m512*)x + i + 4 * j;
+        const __m512d a = (__m512d)halves_of(t[0], t[1]), b = (__m512d)halves_of(t[2], t[3]);
+        four[j] = (__m512)_mm512_unpacklo_pd(a, b) + (__m512)_mm512_unpackhi_pd(a, b);
+      }
+      __m512 sums = _mm512_shuffle_f32x4(four[0], four[1], 0x88) +
+                    _mm512_shuffle_f32x4(four[0], four[1], 0xdd);
+      sums += _mm512_shuffle_f32x4(sums, sums, 0xb1);
+      sums = _mm512_shuffle_f32x4(sums, sums, 0x08);
+      _mm256_storeu_ps(out + i, _mm512_castps512_ps256(sums));
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++) out[i] = sum_of(x[i]);
+}
+
 INLINE float largest_of(V x) {
   float part[L], found = 0;
   store(part, x);
@@ -80,6 +122,16 @@ INLINE V quotient(V x, V y) {
   V inverse = (V)_mm512_maskz_rcp14_ps(0xffff, (__m512)y);
   V near = x * inverse;
   return near + (x - y * near) * inverse;
+#else
+  return x / y;
+#endif
+}
+
+// The same, where the result is only added to something: one operation less, one rounding more.
+INLINE V ratio(V x, V y) {
+#if REGARD_APPROXIMATE
+  V inverse = (V)_mm512_maskz_rcp14_ps(0xffff, (__m512)y);
+  return x * (inverse + inverse * (1.0f - y * inverse));
 #else
   return x / y;
 #endif
