@@ -50,6 +50,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python docs/rules.py --check
 	$(BIN)/python docs/skill.py --check
 	$(BIN)/python docs/tasks_page.py --check
+	$(BIN)/python docs/export_page.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -5,7 +5,7 @@ ONNX, and compares all of them on the 12,000 words of the test part of the lexic
 with regard (CMUdict, the split of the published results, without stress): bytes, greedy answers
 that are the same as the trained model's, the largest difference of a step, error rates, and
 words a second of processor time on one thread, everything interleaved in one run, medians of
-the repeats.
+the repeats. ``docs/export_page.py`` makes tables of the JSON file.
 
     python benchmarks/runtimes.py MODEL [--words 1500] [--repeats 3] [--json FILE]
 
@@ -160,35 +160,6 @@ def compared(
     return rows
 
 
-def page(report: dict[str, Any]) -> str:
-    """Return the tables in Markdown."""
-    lines = [
-        "| form | bytes | same answers | largest difference of a probability | "
-        "word errors, % | sound errors, % |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in report["agreement"]:
-        exported = "bytes" in row
-        size = f"{row['bytes']:,}" if exported else "-"
-        same = f"{row['same_answers']:,} of {row['words']:,}" if exported else "-"
-        off = f"{row['probability_difference']:.0e}" if exported else "-"
-        lines.append(
-            f"| {row['form']} | {size} | {same} | {off} | "
-            f"{100 * row['exact_match_error']:.2f} | {100 * row['symbol_error_rate']:.2f} |"
-        )
-    ways = list(dict.fromkeys(row["way"] for row in report["speed"]))
-    rates = {(row["form"], row["way"]): row["words_per_second"] for row in report["speed"]}
-    lines += [
-        "",
-        "| words a second | " + " | ".join(ways) + " |",
-        "|---" * (1 + len(ways)) + "|",
-    ]
-    for form in dict.fromkeys(row["form"] for row in report["speed"]):
-        cells = [f"{rates[form, way]:,.0f}" if (form, way) in rates else "-" for way in ways]
-        lines.append(f"| {form} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("model")
@@ -210,7 +181,7 @@ def main() -> None:
     other = g2p_en()
     if other is not None:
         ways["g2p-en", "greedy, one by one"] = (ALONE, other)
-    report = {
+    report: dict[str, Any] = {
         "regard": regard.__version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
@@ -228,7 +199,8 @@ def main() -> None:
         "agreement": compared(trained, forms, sizes, test),
         "speed": timed(ways, words, given.repeats),
     }
-    print(page(report))
+    for row in [*report["agreement"], *report["speed"]]:
+        print(json.dumps(row))
     if given.json:
         given.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
 

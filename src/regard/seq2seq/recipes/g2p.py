@@ -92,7 +92,7 @@ def _job(seconds: float, seed: int) -> JobSettings:
             learning_rate=3e-3 if is_long else 5e-3,
             decay="linear",
             final_share=0.0,
-            label_smoothing=0.1 if is_long else 0.0,
+            label_smoothing=0.1,
             seed=seed,
         ),
     )
