@@ -20,6 +20,7 @@ _BOOLEAN = re.compile(
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
 _NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
+_NORMED_LATER = re.compile(r"apply_\w*rotary[\s\S]*?self\.(q\w*norm\w*)\(")
 _EXTRA_KEYS = re.compile(r"sink|s_aux|bias_k|add_zero")
 _SCALED = re.compile(r"scaling = self\.head_dim ?\*\* ?-0\.5|attention_head_size ?\*\* ?-0\.5")
 _ORDERED = re.compile(
@@ -83,6 +84,16 @@ class Said:
     def knows_order(self) -> bool:
         """Whether the order of positions may matter."""
         return bool(_ORDERED.search(self.code))
+
+    @property
+    def normed_after_turning(self) -> bool:
+        """Whether a factor a feature comes after the rotation, so that places count."""
+        later = _NORMED_LATER.search(inspect.getsource(self.kind.forward))
+        if later is None:
+            return False
+        built = re.search(rf"self\.{later.group(1)} = ([\w.]+)\(", self.code)
+        kind = getattr(self.loaded, built.group(1), None) if built else None
+        return kind is None or "Parameter(" in inspect.getsource(kind)
 
     @property
     def turns_somewhere(self) -> bool:
