@@ -46,7 +46,7 @@ LIBRARIES = {
     "allennlp_light": ("allennlp_light", "allennlp-light"),
     "textbook": ("torch", "torch"),
 }
-SECONDS = 45.0  # without a word from a process, after which what it was at counts as lost
+SECONDS = 120.0  # without a word from a process, after which what it was at counts as lost
 
 
 def main() -> None:
@@ -162,7 +162,10 @@ def _transformers(families: list[str] | None, guessed: bool) -> Iterator[dict[st
                     yield {"name": whole, "same": seen[digest]}
                     continue
                 yield {"digest": digest, "name": whole}
-                yield from _each(huggingface.subjects(module, name), guessed)
+                try:
+                    yield from _each(huggingface.subjects(module, name), guessed)
+                except OSError as error:  # a text that Python cannot tell from its neighbours
+                    yield {"name": whole, "skip": f"its text is not found: {error}"}
 
         for row in _kept_apart(work, module):
             if "digest" in row:

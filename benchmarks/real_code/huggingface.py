@@ -138,6 +138,8 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
 def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
     if said.time_first or "cu_seqlens" in names:
         return [""]  # masks have another layout there
+    if said.mask_is_idle:
+        return [""]
     form = "boolean" if said.boolean_masks else "additive"
     if cross and any(n in OF_MEMORY for n in names):
         return [f"{form} memory", ""]
@@ -194,7 +196,7 @@ def _configs(loaded: Any, kind: Any) -> list[tuple[str, str] | None]:
     names = {
         (c.__module__, c.__name__): None
         for c in found
-        if isinstance(c, type) and c.__name__ != "PreTrainedConfig"
+        if isinstance(c, type) and c.__name__ not in ("PreTrainedConfig", "AutoConfig")
     }
     # Parts first: a model of several has no sizes of its own.
     return [*list(names)[:7]] or [None]

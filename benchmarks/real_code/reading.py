@@ -17,6 +17,7 @@ _BOOLEAN = re.compile(
     r"attention_mask\.(bool|to\(torch\.bool)|~\(?attention_mask|attention_mask == 0|"
     r"~\(?mask|mask == 0|mask\.logical_not"
 )
+_IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNORECASE)
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
 _NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
@@ -69,6 +70,11 @@ class Said:
     def boolean_masks(self) -> bool:
         """Whether masks are booleans instead of numbers that are added."""
         return bool(_BOOLEAN.search(self.code))
+
+    @property
+    def mask_is_idle(self) -> bool:
+        """Whether its signature says that a mask is taken and not used."""
+        return bool(_IDLE_MASK.search(inspect.getsource(self.kind.forward)))
 
     @property
     def time_first(self) -> bool:

@@ -21,7 +21,8 @@ _HEADS = (
     *("encoder_attention_heads", "decoder_attention_heads", "num_encoder_attention_heads"),
     *("num_decoder_attention_heads", "vision_num_attention_heads", "num_self_attention_heads"),
     *("num_cross_attention_heads", "swa_num_attention_heads"),
-    *("decoder_self_attention_heads", "decoder_cross_attention_heads"),
+    *("decoder_self_attention_heads", "decoder_cross_attention_heads", "linear_num_heads"),
+    *("linear_num_key_heads", "linear_num_value_heads"),
 )
 _KV = (
     *("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads"),
@@ -30,7 +31,8 @@ _KV = (
 )
 _HEAD = (
     *("head_dim", "d_kv", "d_head", "attention_head_dim", "kv_channels"),
-    *("attention_head_size", "swa_head_dim"),
+    *("attention_head_size", "swa_head_dim", "linear_head_dim", "linear_key_head_dim"),
+    "linear_value_head_dim",
 )
 _FIXED = {
     **{"max_position_embeddings": 64, "vocab_size": 97, "num_hidden_layers": 2},

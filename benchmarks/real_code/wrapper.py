@@ -67,7 +67,7 @@ class Wrapped(nn.Module):
         {axes} = hidden_states.shape[:2]
 {made}
         found = self.attention({given})
-        found = found if isinstance(found, tuple) else (found,)
+        found = found if isinstance(found, tuple | list) else (found,)
         return tuple(f for f in found if torch.is_tensor(f)){tail}
 '''
 

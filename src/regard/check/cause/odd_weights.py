@@ -27,11 +27,12 @@ _KEY = re.compile(r"(^|_)(k|ks|keys?|memory|source|enc\w*)(_|$)", re.IGNORECASE)
 
 def summed_axis(view: View) -> Iterator[Suspect]:
     """The softmax runs over one axis, and the values are summed over another."""
+    unread = _are_unread(view)
     for which, site in enumerate(view.trace.sites):
         axis, rank = site.axis, len(site.weights.shape)
         names = [site.weights.axes[i] for i in _tuple(axis, rank)]
         wrong = bool(view.key_names) and not _is_keys(names, site, view)
-        if wrong and not _is_known(names, which, view):
+        if wrong and (unread or not _is_known(names, which, view)):
             continue
         if wrong:
             shown = " and ".join(names)
@@ -68,6 +69,15 @@ def summed_axis(view: View) -> Iterator[Suspect]:
             yield from view.blame(
                 maker, "here", what, kind="summed-axis", explains=WEIGHED, rule="RG102"
             )
+
+
+def _are_unread(view: View) -> bool:
+    """Whether what holds the keys reaches no result: then no axis is to blame."""
+    token, contract = view.contract.key_axis or "", view.contract
+    holders = [n for n in contract.inputs if token in contract.axes(n)]
+    holders = [n for n in holders if contract.kinds.get(n) is None]
+    reached = {s for o in view.trace.outputs if o is not None for s in o.sources}
+    return bool(holders) and not any(f"input:{n}" in reached for n in holders)
 
 
 def _is_known(names: Sequence[str], which: int, view: View) -> bool:
