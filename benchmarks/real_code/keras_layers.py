@@ -134,6 +134,75 @@ def subjects() -> Iterator[Subject]:
     )
     yield _subject("keras", "GroupQueryAttention", source, many)
 
+    for what, more, changes in (
+        (" (values of their own size)", "value_dim=14", {}),
+        (" (no biases)", "use_bias=False", {}),
+        (" (gate)", "use_gate=True", {}),
+        (" (dropout)", "dropout=0.3", {}),
+        (
+            " (output of its own size)",
+            "output_shape=52",
+            {"returns": [{"name": "context", "axes": "batch T_dec 52"}, _HEADS["returns"][1]]},
+        ),
+    ):
+        made = f"MultiHeadAttention(heads, d_head, {more})"
+        source = heads.format(made=made, argument=", mask", given=weighed)
+        yield _subject("keras", f"MultiHeadAttention{what}", source, {**many, **changes})
+    source = heads.format(
+        made="GroupQueryAttention(d_head, heads, kv_heads, use_gate=True, use_bias=False)",
+        argument=", mask",
+        given=weighed,
+    )
+    yield _subject("keras", "GroupQueryAttention (gate, no biases)", source, many)
+    source = text.format(made="AdditiveAttention(use_scale=False, dropout=0.3)")
+    yield _subject("keras", "AdditiveAttention (no scale)", source, plain)
+    yield from _own()
+
+
+def _own() -> Iterator[Subject]:
+    """Self-attention by the layers with heads: causal, in a window, padded, at any sizes."""
+    text = (
+        _HEAD + "class Wrapped(nn.Module):\n"
+        "    def __init__(self, heads, kv_heads, d_head, d_s):\n"
+        "        super().__init__()\n"
+        "        self.layer = keras.layers.{made}\n"
+        "        self.layer(torch.zeros(1, 3, d_s), torch.zeros(1, 3, d_s))\n\n"
+        "    def forward(self, x{argument}):\n"
+        "        return self.layer(x, x, {given})\n"
+    )
+    contract: dict[str, Any] = {
+        "init": {n: n for n in ("heads", "kv_heads", "d_head", "d_s")},
+        "inputs": {"x": "batch T d_s"},
+        "returns": [{"name": "context", "axes": "batch T d_s"}],
+        "score": "scaled_dot",
+    }
+    masked = {**contract["inputs"], "mask": "batch T"}
+    kinds = {"mask": "keep"}
+    for kind, start in (
+        ("MultiHeadAttention", "MultiHeadAttention(heads, d_head"),
+        ("GroupQueryAttention", "GroupQueryAttention(d_head, heads, kv_heads"),
+    ):
+        for what, more, argument, given, changes in (
+            ("causal", "", "", "use_causal_mask=True", {"causal": "top_left"}),
+            ("window", ", sliding_window=3", "", "use_causal_mask=False", {"window": 3}),
+            (
+                "causal window",
+                ", sliding_window=3",
+                "",
+                "use_causal_mask=True",
+                {"causal": "top_left", "window": 3},
+            ),
+            (
+                "causal and padded",
+                "",
+                ", mask",
+                "use_causal_mask=True, attention_mask=mask[:, None, :]",
+                {"causal": "top_left", "inputs": masked, "kinds": kinds},
+            ),
+        ):
+            source = text.format(made=f"{start}{more})", argument=argument, given=given)
+            yield _subject("keras", f"{kind} ({what})", source, {**contract, **changes})
+
 
 def _subject(library: str, name: str, source: str, contract: dict[str, Any]) -> Subject:
     whole = {"target": "wrapped.py:Wrapped", **contract}

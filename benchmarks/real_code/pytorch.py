@@ -97,11 +97,9 @@ _EVERY_HEAD = {
     ],
     "weights": {"output": "weights", "sums_to_one_over": -1},
 }
+_MEAN_WEIGHTS = {"name": "weights", "axes": "batch T_dec T_enc"}
 _MEAN = {
-    "returns": [
-        {"name": "context", "axes": "batch T_dec d_model"},
-        {"name": "weights", "axes": "batch T_dec T_enc"},
-    ],
+    "returns": [{"name": "context", "axes": "batch T_dec d_model"}, _MEAN_WEIGHTS],
     "weights": {"output": "weights", "sums_to_one_over": -1},
 }
 _SELF = {
@@ -228,6 +226,36 @@ _MHA: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "need_weights=False)[0]",
         _CROSS,
     ),
+    "cross, time first": (
+        "",
+        "query, key, value, padding",
+        "return self.attention(query, key, value, key_padding_mask=padding)",
+        {
+            **_CROSS,
+            **_MEAN,
+            "inputs": {
+                "query": "T_dec batch d_model",
+                "key": "T_enc batch d_model",
+                "value": "T_enc batch d_model",
+                "padding": "batch T_enc",
+            },
+            "returns": [{"name": "context", "axes": "T_dec batch d_model"}, _MEAN_WEIGHTS],
+        },
+    ),
+    "no biases, dropout": (
+        "bias=False, dropout=0.3, batch_first=True",
+        "query, key, value, padding",
+        "return self.attention(query, key, value, key_padding_mask=padding)",
+        {**_CROSS, **_MEAN},
+    ),
+    "is_causal": (
+        "batch_first=True",
+        "x",
+        "later = nn.Transformer.generate_square_subsequent_mask(x.shape[1])\n"
+        "        return self.attention(x, x, x, attn_mask=later, is_causal=True, "
+        "need_weights=False)[0]",
+        {**_SELF, "inputs": {"x": "batch T d_model"}, "kinds": {}, "causal": "top_left"},
+    ),
     "batch_first forgotten": (
         "",
         "x",
@@ -288,6 +316,122 @@ def _layers() -> Iterator[Subject]:
         "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
     }
     yield _subject("TransformerDecoderLayer", decoder, "Wrapped", contract)
+    yield from _stacks(contract)
+    yield from _functional()
+
+
+def _stacks(contract: dict[str, Any]) -> Iterator[Subject]:
+    """Whole stacks, in both orders of the axes."""
+    for what, order, given in (
+        ("", "batch {} d_model", ", batch_first=True"),
+        (" (time first)", "{} batch d_model", ""),
+    ):
+        time = "1" if given else "0"
+        encoder = (
+            f"{_HEAD}class Wrapped(nn.Module):\n"
+            "    def __init__(self, d_model, heads):\n"
+            "        super().__init__()\n"
+            f"        layer = nn.TransformerEncoderLayer(d_model, heads, 52{given})\n"
+            "        self.layers = nn.TransformerEncoder(layer, 2)\n\n"
+            "    def forward(self, x, padding):\n"
+            "        return self.layers(x, src_key_padding_mask=padding)\n"
+        )
+        own = {
+            **_SELF,
+            "score": None,
+            "inputs": {"x": order.format("T"), "padding": "batch T"},
+            "returns": [{"name": "context", "axes": order.format("T")}],
+        }
+        yield _subject(f"TransformerEncoder{what}", encoder, "Wrapped", own)
+        later = f"        later = nn.Transformer.generate_square_subsequent_mask(x.shape[{time}])\n"
+        decoder = (
+            f"{_HEAD}class Wrapped(nn.Module):\n"
+            "    def __init__(self, d_model, heads):\n"
+            "        super().__init__()\n"
+            f"        layer = nn.TransformerDecoderLayer(d_model, heads, 52{given})\n"
+            "        self.layers = nn.TransformerDecoder(layer, 2)\n\n"
+            "    def forward(self, x, memory, padding):\n"
+            f"{later}"
+            "        return self.layers(\n"
+            "            x, memory, tgt_mask=later, memory_key_padding_mask=padding\n"
+            "        )\n"
+        )
+        whole = (
+            f"{_HEAD}class Wrapped(nn.Module):\n"
+            "    def __init__(self, d_model, heads):\n"
+            "        super().__init__()\n"
+            "        self.model = nn.Transformer(\n"
+            f"            d_model, heads, 1, 1, 52{given}\n"
+            "        )\n\n"
+            "    def forward(self, x, memory, padding):\n"
+            f"{later}"
+            "        return self.model(\n"
+            "            memory, x, tgt_mask=later, src_key_padding_mask=padding,\n"
+            "            memory_key_padding_mask=padding,\n"
+            "        )\n"
+        )
+        both = {
+            **contract,
+            "inputs": {
+                "x": order.format("T_dec"),
+                "memory": order.format("T_enc"),
+                "padding": "batch T_enc",
+            },
+            "returns": [{"name": "context", "axes": order.format("T_dec")}],
+        }
+        yield _subject(f"TransformerDecoder{what}", decoder, "Wrapped", both)
+        yield _subject(f"Transformer{what}", whole, "Wrapped", both)
+
+
+def _functional() -> Iterator[Subject]:
+    """The function behind the layer, its weights given in one piece and in three."""
+    text = (
+        f"{_HEAD}def attend(query, key, value, padding, {{weights}}, out, heads):\n"
+        "    return F.multi_head_attention_forward(\n"
+        "        query, key, value, query.shape[-1], heads, {given}, None, None,\n"
+        "        False, 0.0, out, None, training=False, key_padding_mask=padding,\n"
+        "        average_attn_weights=False{more}\n"
+        "    )\n"
+    )
+    plain: dict[str, Any] = {
+        "inputs": {
+            "query": "T_dec batch d_model",
+            "key": "T_enc batch d_model",
+            "value": "T_enc batch d_model",
+            "padding": "batch T_enc",
+            "joined": "3*d_model d_model",
+            "out": "d_model d_model",
+            "heads": "",
+        },
+        "kinds": {"padding": "drop"},
+        "values": {"heads": "heads"},
+        "returns": [
+            {"name": "context", "axes": "T_dec batch d_model"},
+            {"name": "weights", "axes": "batch heads T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+        "score": "scaled_dot",
+    }
+    source = text.format(weights="joined", given="joined, None", more="")
+    yield _subject("multi_head_attention_forward", source, "attend", plain)
+    inputs = {n: a for n, a in plain["inputs"].items() if n not in ("joined", "out", "heads")}
+    inputs |= {
+        "key": "T_enc batch d_h",
+        "value": "T_enc batch d_v",
+        "w_q": "d_model d_model",
+        "w_k": "d_model d_h",
+        "w_v": "d_model d_v",
+        "out": "d_model d_model",
+        "heads": "",
+    }
+    source = text.format(
+        weights="w_q, w_k, w_v",
+        given="None, None",
+        more=",\n        use_separate_proj_weight=True, q_proj_weight=w_q,\n"
+        "        k_proj_weight=w_k, v_proj_weight=w_v",
+    )
+    name = "multi_head_attention_forward (weights apart)"
+    yield _subject(name, source, "attend", {**plain, "inputs": inputs})
 
 
 def _flex() -> Iterator[Subject]:

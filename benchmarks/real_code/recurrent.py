@@ -123,6 +123,7 @@ def joeynmt() -> Iterator[Subject]:
         "returns": [{"name": "context", "axes": "batch T d_model"}],
     }
     yield _subject("joeynmt", "TransformerEncoderLayer", source, contract)
+    yield from _joeynmt_layers()
     for score in ("bahdanau", "luong"):
         source = (
             _HEAD + "from types import SimpleNamespace\n\n"
@@ -160,6 +161,59 @@ def joeynmt() -> Iterator[Subject]:
             "convention": "luong",
         }
         yield _subject("joeynmt", f"RecurrentDecoder ({score})", source, contract)
+
+
+def _joeynmt_layers() -> Iterator[Subject]:
+    """The transformer's layers in both places of the norm."""
+    for norm in ("pre", "post"):
+        source = (
+            _HEAD + "from joeynmt.transformer_layers import TransformerEncoderLayer\n\n\n"
+            "class Wrapped(nn.Module):\n"
+            "    def __init__(self, heads, d_model):\n"
+            "        super().__init__()\n"
+            "        self.layer = TransformerEncoderLayer(\n"
+            "            d_model, ff_size=52, num_heads=heads, alpha=0.9,\n"
+            f"            layer_norm='{norm}', activation='gelu',\n"
+            "        )\n\n"
+            "    def forward(self, x, mask):\n"
+            "        return self.layer(x, mask)\n"
+        )
+        contract: dict[str, Any] = {
+            "init": {"heads": "heads", "d_model": "d_model"},
+            "inputs": {"x": "batch T d_model", "mask": "batch 1 T"},
+            "kinds": {"mask": "keep"},
+            "returns": [{"name": "context", "axes": "batch T d_model"}],
+        }
+        yield _subject("joeynmt", f"TransformerEncoderLayer ({norm})", source, contract)
+        source = (
+            _HEAD + "from joeynmt.helpers import subsequent_mask\n"
+            "from joeynmt.transformer_layers import TransformerDecoderLayer\n\n\n"
+            "class Wrapped(nn.Module):\n"
+            "    def __init__(self, heads, d_model):\n"
+            "        super().__init__()\n"
+            "        self.layer = TransformerDecoderLayer(\n"
+            f"            d_model, ff_size=52, num_heads=heads, layer_norm='{norm}'\n"
+            "        )\n\n"
+            "    def forward(self, x, memory, mask):\n"
+            "        later = subsequent_mask(x.shape[1]).expand(len(x), -1, -1)\n"
+            "        return self.layer(x, memory, mask, later, return_attention=True)\n"
+        )
+        contract = {
+            "init": {"heads": "heads", "d_model": "d_model"},
+            "inputs": {
+                "x": "batch T_dec d_model",
+                "memory": "batch T_enc d_model",
+                "mask": "batch 1 T_enc",
+            },
+            "kinds": {"mask": "keep"},
+            "returns": [
+                {"name": "context", "axes": "batch T_dec d_model"},
+                {"name": "weights", "axes": "batch T_dec T_enc"},
+            ],
+            "weights": {"output": "weights", "sums_to_one_over": -1},
+            "positions": "recurrent",  # rows know the rows before them
+        }
+        yield _subject("joeynmt", f"TransformerDecoderLayer ({norm})", source, contract)
 
 
 def opennmt() -> Iterator[Subject]:
@@ -315,6 +369,111 @@ def opennmt() -> Iterator[Subject]:
         contract = {k: v for k, v in {**own, **changes}.items() if v is not None}
         yield _subject("onmt", f"MultiHeadedAttention ({what})", source, contract)
 
+    yield from _opennmt_layers()
+
+
+def _opennmt_layers() -> Iterator[Subject]:
+    """Averages, convolutional steps, and layers of the transformer."""
+    source = (
+        _HEAD + "from onmt.modules.average_attn import AverageAttention\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, d_model):\n"
+        "        super().__init__()\n"
+        "        self.attention = AverageAttention(d_model, dropout=0.0{more})\n\n"
+        "    def forward(self, x):\n"
+        "        return self.attention(x)\n"
+    )
+    contract: dict[str, Any] = {
+        "init": {"d_model": "d_model"},
+        "inputs": {"x": "batch T d_model"},
+        "returns": [
+            {"name": "gated", "axes": "batch T d_model"},
+            {"name": "averages", "axes": "batch T d_model"},
+        ],
+        "causal": "top_left",
+        "positions": "recurrent",
+    }
+    for what, more in (("", ""), (" (feed-forward)", ", aan_useffn=True")):
+        yield _subject("onmt", f"AverageAttention{what}", source.format(more=more), contract)
+    source = (
+        _HEAD + "from onmt.modules.conv_multi_step_attention import ConvMultiStepAttention\n"
+        "\n\nclass Wrapped(nn.Module):\n"
+        "    def __init__(self, d_model):\n"
+        "        super().__init__()\n"
+        "        self.attention = ConvMultiStepAttention(d_model)\n\n"
+        "    def forward(self, words, steps, keys, values):\n"
+        "        words, steps = (x.transpose(1, 2)[..., None] for x in (words, steps))\n"
+        "        keys, values = (x.transpose(1, 2) for x in (keys, values))\n"
+        "        context, weights = self.attention(words, steps, keys, values)\n"
+        "        return context.squeeze(3).transpose(1, 2), weights\n"
+    )
+    contract = {
+        "init": {"d_model": "d_model"},
+        "inputs": {
+            "words": "batch T_dec d_model",
+            "steps": "batch T_dec d_model",
+            "keys": "batch T_enc d_model",
+            "values": "batch T_enc d_model",
+        },
+        "returns": [
+            {"name": "context", "axes": "batch T_dec d_model"},
+            {"name": "weights", "axes": "batch T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+    }
+    yield _subject("onmt", "ConvMultiStepAttention", source, contract)
+    encoder = (
+        _HEAD + "from onmt.encoders.transformer import TransformerEncoderLayer\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, heads, d_model):\n"
+        "        super().__init__()\n"
+        "        self.layer = TransformerEncoderLayer(d_model, heads, 52, 0.0, 0.0{more})\n\n"
+        "    def forward(self, x, mask):\n"
+        "        n = x.shape[1]\n"
+        "        return self.layer(x, mask[:, None, None, :].expand(-1, 1, n, -1))\n"
+    )
+    own = {
+        "init": {"heads": "heads", "d_model": "d_model"},
+        "inputs": {"x": "batch T d_model", "mask": "batch T"},
+        "kinds": {"mask": "drop"},
+        "returns": [{"name": "context", "axes": "batch T d_model"}],
+    }
+    for what, more in (
+        ("", ""),
+        (" (parallel residual)", ", parallel_residual=True"),
+        (" (rms)", ", layer_norm='rms'"),
+    ):
+        source = encoder.format(more=more)
+        yield _subject("onmt", f"TransformerEncoderLayer{what}", source, own)
+    decoder = (
+        _HEAD + "from onmt.decoders.transformer import TransformerDecoderLayer\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, heads, d_model):\n"
+        "        super().__init__()\n"
+        "        self.layer = TransformerDecoderLayer(d_model, heads, 52, 0.0, 0.0{more})\n\n"
+        "    def forward(self, x, memory, mask):\n"
+        "        real = torch.zeros(len(x), 1, x.shape[1], dtype=torch.bool)\n"
+        "        found = self.layer(x, memory, mask[:, None, :], real)\n"
+        "        return found[0]\n"
+    )
+    both = {
+        **own,
+        "inputs": {
+            "x": "batch T_dec d_model",
+            "memory": "batch T_enc d_model",
+            "mask": "batch T_enc",
+        },
+        "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
+        "positions": "recurrent",  # rows know the rows before them
+    }
+    for what, more in (
+        ("", ""),
+        (" (parallel residual)", ", parallel_residual=True"),
+        (" (average)", ", self_attn_type='average'"),
+    ):
+        source = decoder.format(more=more)
+        yield _subject("onmt", f"TransformerDecoderLayer{what}", source, both)
+
 
 def allennlp() -> Iterator[Subject]:
     """Every attention of one query, and every matrix attention with its masked softmax."""
@@ -385,6 +544,31 @@ def allennlp() -> Iterator[Subject]:
             "weights": {"output": "weights", "sums_to_one_over": -1},
         }
         yield _subject("allennlp_light", name, source, contract)
+
+    source = (
+        _HEAD + "from allennlp_light.modules.seq2seq_encoders.pytorch_transformer_wrapper "
+        "import PytorchTransformer\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, heads, d_model):\n"
+        "        super().__init__()\n"
+        "        self.layers = PytorchTransformer(d_model, 1, 52, heads{more})\n\n"
+        "    def forward(self, x, mask):\n"
+        "        return self.layers(x, mask)\n"
+    )
+    contract = {
+        "init": {"heads": "heads", "d_model": "d_model"},
+        "inputs": {"x": "batch T d_model", "mask": "batch T"},
+        "kinds": {"mask": "keep"},
+        "returns": [{"name": "context", "axes": "batch T d_model"}],
+    }
+    for what, more, changes in (
+        ("", "", {}),
+        (" (sines)", ", positional_encoding='sinusoidal'", {"positions": "absolute"}),
+        (" (table)", ", positional_encoding='embedding'", {"positions": "absolute"}),
+    ):
+        whole = {**contract, **changes}
+        name = f"PytorchTransformer{what}"
+        yield _subject("allennlp_light", name, source.format(more=more), whole)
 
 
 def textbook() -> Iterator[Subject]:

@@ -42,8 +42,35 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "laser": ("laser=True", {"score": None}),
     "latent query": ("use_latent_q=True, dim_latent_q=14", {"score": None}),
     "latent keys": ("use_latent_kv=True, dim_latent_kv=14", {"score": None}),
-    "orthogonal values": ("orthog_projected_values=True", {"score": None}),
     "inverted": ("inverted_attention=True", _FREE),
+    "flash, narrow values": ("flash=True, value_dim_head=14", {"weights": None}),
+    "flash, fewer key heads": ("flash=True, kv_heads=2", {"weights": None}),
+    "flash, zero key": ("flash=True, add_zero_kv=True", _FREE),
+    "flash, memories": ("flash=True, num_mem_kv=3", _FREE),
+    "dropout": ("dropout=0.3, sublayer_dropout=0.2", {}),
+    "top keys, straight through": (
+        "sparse_topk=2, sparse_topk_straight_through=True",
+        {"score": None},
+    ),
+    "scaled talking heads": (
+        "pre_talking_heads=True, pre_scale_post_talking_heads=True",
+        _FREE,
+    ),
+    "gated values of a low rank": ("gate_values=True, gate_values_rank=3", {"score": None}),
+    "gated values by head": ("gate_values=True, gate_values_headwise=True", {"score": None}),
+    "output gate of a low rank": ("output_gate=True, output_gate_rank=3", {"score": None}),
+    "output gate by head": ("output_gate=True, output_gate_headwise=True", {"score": None}),
+    "deep output": ("output_proj_depth=2", {}),
+    "normalised, scaled by feature": (
+        "qk_norm=True, qk_norm_dim_scale=True, qk_norm_scale=4",
+        {"score": None},
+    ),
+    "own softmax": ("custom_attn_fn=lambda scores: scores.softmax(dim=-1)", {}),
+    "gumbel": ("gumbel_softmax=True, gumbel_softmax_hard=False", _FREE),
+    "latent queries and keys": (
+        "use_latent_q=True, dim_latent_q=14, use_latent_kv=True, dim_latent_kv=22",
+        {"score": None},
+    ),
 }
 _OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "self": ("", "", {}),
@@ -66,7 +93,46 @@ _OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
         "",
         {"score": None, "positions": "relative"},
     ),
+    "alibi by content of a row": (
+        "causal=True, data_dependent_alibi=True, data_dependent_alibi_per_row=True",
+        "",
+        {"causal": "top_left", "score": None, "positions": True},
+    ),
+    "contextual positions among heads": (
+        "causal=True, use_cope=True, cope_talking_heads=True",
+        "",
+        {"causal": "top_left", "score": None, "positions": True},
+    ),
+    "own values left out": ("orthog_projected_values=True", "", {"score": None}),
+    "own values left out, causal": (
+        "causal=True, orthog_projected_values=True",
+        "",
+        {"causal": "top_left", "score": None},
+    ),
+    "own values left out by head, causal": (
+        "causal=True, orthog_projected_values=True, orthog_projected_values_per_head=True",
+        "",
+        {"causal": "top_left", "score": None},
+    ),
+    "causal for export": ("causal=True, onnxable=True", "", {"causal": "top_left"}),
+    "causal, one key head": ("causal=True, one_kv_head=True", "", {"causal": "top_left"}),
 }
+# Options of a stack that change neither who reads whom nor the meaning of positions.
+_STACKED = (
+    *("attn_num_mem_kv=3", "residual_attn=True", "macaron=True", "pre_norm=False"),
+    *("pre_and_post_norm=True", "gate_residual=True", "scale_residual=True"),
+    *("use_scalenorm=True", "use_simple_rmsnorm=True", "use_dynamic_tanh=True"),
+    *("use_derf=True", "use_layerscale=True, layerscale_init_value=0.5"),
+    *("softclamp_output=True", "orthog_residual=True", "num_residual_streams=2"),
+    *("ff_swish=True, ff_glu=True", "ff_no_bias=True", "attn_gate_values=True"),
+    *("attn_kv_heads=2", "attn_value_dim_head=14", "attn_head_scale=True"),
+    *("reinject_input=True", "add_value_residual=True", "only_attn=True"),
+    *("sandwich_coef=1", "weight_tie_layers=True", "attn_sigmoid=True"),
+)
+_KINDS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Encoder", {}),
+    ("Decoder", {"causal": "top_left"}),
+)
 
 
 def subjects() -> Iterator[Subject]:
@@ -113,8 +179,8 @@ def subjects() -> Iterator[Subject]:
         call = ("x, mask", "x, mask=mask")
         yield _option(text, f"Attention ({name})", more, call, {**own, **changes})
     stack = (
-        "import torch\nfrom torch import nn\nfrom x_transformers import Encoder, Decoder, "
-        "CrossAttender\n\n\nclass Wrapped(nn.Module):\n"
+        "import torch\nfrom torch import nn\nfrom x_transformers.x_transformers import "
+        "{kind}\n\n\nclass Wrapped(nn.Module):\n"
         "    def __init__(self, d_model, heads, d_head):\n"
         "        super().__init__()\n"
         "        self.layers = {kind}(\n"
@@ -141,6 +207,9 @@ def subjects() -> Iterator[Subject]:
         ("Decoder", "alibi_pos_bias=True", {"causal": "top_left", "positions": "alibi"}),
         ("Decoder", "attn_flash=True", {"causal": "top_left"}),
         ("Decoder", "shift_tokens=1", {"causal": "top_left", "positions": True}),
+        ("PrefixDecoder", "", {"causal": "top_left"}),
+        ("TransformerBlock", "", {}),
+        *((kind, more, like) for more in _STACKED for kind, like in _KINDS),
     ):
         source = stack.format(
             kind=kind,
@@ -161,6 +230,65 @@ def subjects() -> Iterator[Subject]:
         "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
     }
     yield _subject("x_transformers", "CrossAttender", source, contract)
+    pool = (
+        "import torch\nfrom torch import nn\n"
+        "from x_transformers.x_transformers import AttentionPool\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, d_model, heads, d_head):\n"
+        "        super().__init__()\n"
+        "        self.pool = AttentionPool(\n"
+        "            d_model, heads=heads, dim_head=d_head, num_pooled_tokens=5{more}\n"
+        "        )\n\n"
+        "    def forward(self, context, mask):\n"
+        "        return self.pool(context, mask=mask)\n"
+    )
+    contract = {
+        "init": {n: n for n in ("d_model", "heads", "d_head")},
+        "inputs": {"context": "batch T_enc d_model", "mask": "batch T_enc"},
+        "kinds": {"mask": "keep"},
+        "returns": [{"name": "pooled", "axes": "batch 5 d_model"}],
+    }
+    for what, more in (
+        ("", ""),
+        (" (residual)", ", add_residual=True"),
+        (" (deep)", ", depth=2"),
+    ):
+        source = pool.format(more=more)
+        yield _subject("x_transformers", f"AttentionPool{what}", source, contract)
+    attend = (
+        "import torch\nfrom torch import nn\nfrom x_transformers.attend import Attend\n\n\n"
+        "class Wrapped(nn.Module):\n"
+        "    def __init__(self, heads):\n"
+        "        super().__init__()\n"
+        "        self.attend = Attend(heads=heads{more})\n\n"
+        "    def forward(self, q, k, v, mask):\n"
+        "        found, seen = self.attend(q, k, v, mask=mask[:, None, None, :])\n"
+        "        return found{weights}\n"
+    )
+    bare: dict[str, Any] = {
+        "init": {"heads": "heads"},
+        "inputs": {
+            "q": "batch heads T_dec d_head",
+            "k": "batch heads T_enc d_head",
+            "v": "batch heads T_enc d_head",
+            "mask": "batch T_enc",
+        },
+        "kinds": {"mask": "keep"},
+        "returns": [
+            {"name": "context", "axes": "batch heads T_dec d_head"},
+            {"name": "weights", "axes": "batch heads T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+        "score": "scaled_dot",
+    }
+    for name, more, changes in (
+        ("", "", {}),
+        (" (flash)", ", flash=True", {"weights": None}),
+        (" (scale)", ", scale=0.5", {"scale": "0.5"}),
+        (" (soft clamp)", ", softclamp_logits=True", {"score": None}),
+        (" (distance)", ", l2_distance=True", {"score": None}),
+    ):
+        yield _option(attend, f"Attend{name}", more[2:], ("", ""), {**bare, **changes})
 
 
 def _option(

@@ -8,6 +8,7 @@ import pytest
 
 import regard
 from regard.check.api import check
+from regard.check.familiar import familiar
 from regard.errors import ConventionError, InputError
 
 
@@ -174,3 +175,44 @@ def test_an_object_is_built_with_its_own_options_and_the_check_s_sizes(option):
 def test_an_object_whose_arguments_cannot_be_guessed_is_refused_and_not_called_wrong(option):
     with pytest.raises(InputError, match="object of Odd"):
         check(option.Odd(6), repair=False)
+
+
+def _known(kind, *arguments, **options):
+    nn = pytest.importorskip("torch").nn
+    return getattr(nn, kind)(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "says"),
+    [
+        ("MultiheadAttention", {}, "`query` is (T, batch, d), as batch_first=False has it"),
+        (
+            "MultiheadAttention",
+            {"batch_first": True, "kdim": 20, "vdim": 12},
+            "`query` is (batch, T, d), as batch_first=True has it",
+        ),
+        ("MultiheadAttention", {"add_bias_kv": True, "bias": False}, "`attn_mask` is not given"),
+        ("TransformerEncoderLayer", {"batch_first": True}, "`src_mask` is not given"),
+        ("TransformerDecoderLayer", {"norm_first": True}, "`tgt_mask` is causal"),
+    ],
+)
+def test_an_object_of_a_known_layer_is_checked_as_its_manual_says(kind, options, says):
+    report = check(_known(kind, 32, 4, **options))
+    assert says in report.assumptions
+    assert report.worst in (None, "note")
+    assert len(report.checked) > 20
+
+
+def test_a_known_layer_keeps_no_promise_that_it_does_not_make():
+    report = check(_known("MultiheadAttention", 32, 4), all_masked="zeros")
+    assert [f.code for f in report.findings] == ["RG205"]
+
+
+def test_a_subclass_with_a_call_of_its_own_is_no_known_layer():
+    nn = pytest.importorskip("torch").nn
+    own = type("Own", (nn.MultiheadAttention,), {"forward": lambda self, x: x})
+    assert familiar(own(32, 4)) is None
+    assert familiar(type("Same", (nn.MultiheadAttention,), {})(32, 4)).kind is (
+        nn.MultiheadAttention
+    )
+    assert familiar(nn.Linear(3, 5)) is None

@@ -96,6 +96,32 @@ def test_a_bug_is_found_tested_and_mended_tool_by_tool(decoder):
         tools.call("apply_fix", {"fingerprint": finding["fingerprint"]})
 
 
+TWICE_WRONG = '''
+import numpy as np
+
+
+def attend(query, keys, mask):
+    scores = query @ np.swapaxes(keys, 1, 2)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ keys, weights
+'''
+
+
+def test_every_finding_has_a_test_that_names_its_rule(decoder):
+    decoder.write_text(TWICE_WRONG)
+    inputs = {**CONTRACT["inputs"], "mask": "batch T_enc"}
+    contract = {**CONTRACT, "inputs": inputs, "kinds": {"mask": "keep"}, "score": "scaled_dot"}
+    tools = Tools(write_atomically)
+    data, _ = call(tools, "check", target="decoder.py:attend", contract=contract)
+    found = data["results"][0]["findings"]
+    assert {f["code"] for f in found} >= {"RG207", "RG501"}
+    for finding in found:
+        told, _ = call(tools, "write_test", fingerprint=finding["fingerprint"])
+        assert finding["code"] in told["test"]
+        assert not passed(decoder.parent, told["path"])
+
+
 def test_a_fix_that_is_not_proven_is_not_applied(decoder, monkeypatch):
     def checked(targets, **_):
         finding = Finding(

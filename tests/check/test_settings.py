@@ -93,3 +93,16 @@ def test_a_file_that_is_no_toml_is_refused():
     Path("pyproject.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match="TOML"):
         read_settings(".")
+
+
+def test_what_is_said_of_a_target_goes_before_the_project_and_what_is_typed_before_both():
+    project = Settings(mask="drop", paper="luong", roles={"memory": "key"})
+    whole = {"mask": "drop", "convention": "luong", "roles": {"memory": "key"}}
+    assert project.flags() == whole
+    assert project.flags({"convention": None, "score": "dot"}) == whole
+    assert project.flags({"mask": "keep"}) == {k: whole[k] for k in ("convention", "roles")}
+    assert project.flags({"mask": "keep"}, {"mask": "drop", "score": "dot"}) == {
+        **whole,
+        "score": "dot",
+    }
+    assert Settings().flags() == {}

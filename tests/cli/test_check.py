@@ -387,6 +387,23 @@ def test_a_batch_is_answered_line_by_line_in_order(check):
     assert "Traceback" not in err
 
 
+def test_what_a_line_of_a_batch_declares_goes_before_the_project(check, monkeypatch):
+    monkeypatch.setattr(command, "_ENGINE", "check_engines:echo")
+    Path("pyproject.toml").write_text('[tool.regard]\nmask = "drop"\npaper = "luong"\n')
+    _batch(
+        '{"id": 1, "target": "good.py:attend", "contract": {"mask": "keep"}}',
+        '{"id": 2, "target": "good.py:attend", "contract": {"convention": "bahdanau"}}',
+        '{"id": 3, "target": "good.py:attend"}',
+    )
+    _, out, _ = check("--batch", "batch.jsonl")
+    told = [json.loads(json.loads(line)["assumptions"][0]) for line in out.splitlines()]
+    assert [each["options"]["flags"] for each in told] == [
+        {"convention": "luong"},
+        {"mask": "drop"},
+        {"mask": "drop", "convention": "luong"},
+    ]
+
+
 def test_the_exit_code_of_a_batch_is_that_of_its_worst_answer(check):
     _batch('{"id": 1, "target": "good.py:attend"}')
     assert check("--batch", "batch.jsonl")[0] == 0

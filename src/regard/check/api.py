@@ -7,6 +7,7 @@ cell, or a script that would train for hours when run again, can be checked from
 
 import ast
 import contextlib
+import dataclasses
 import inspect
 import linecache
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from regard.check.check import Options, check_source
+from regard.check.familiar import familiar
 from regard.check.finding import Report
 from regard.check.roles.reading import read
 from regard.errors import ConventionError, InputError, explain
@@ -96,11 +98,12 @@ def check(
                     got=name,
                 )
             )
-    found = _definition(target)
+    is_object = not inspect.isroutine(target) and not isinstance(target, type)
+    known = familiar(target) if is_object and contract is None else None
+    found = _definition(target) if known is None else known.kind
     source, path, scope = _text(found)
     flags = dict(statements)
-    is_object = not inspect.isroutine(target) and not isinstance(target, type)
-    if is_object and contract is None and "init" not in flags:
+    if known is None and is_object and contract is None and "init" not in flags:
         flags["init"] = _options_of(target, source)
     if axes:
         flags["inputs"] = dict(axes)
@@ -118,11 +121,21 @@ def check(
         write_test=write_test,
         flags=flags or None,
     )
+    entry = found.__qualname__
     with _text_kept(path):
-        report = check_source(source, path, found.__qualname__, contract, options)
-    if is_object and contract is None and not axes:
-        _look_at(report, found)
-    return report
+        if known is not None:
+            # Nobody mends a library from here.
+            options = dataclasses.replace(options, repair=False)
+            report = check_source(source, path, entry, known.contract, options)
+            return dataclasses.replace(report, assumptions=(*report.assumptions, *known.says))
+        if is_object and contract is None and not axes:
+            # A search for a repair takes longer than to see that there is nothing to repair.
+            quick = dataclasses.replace(options, repair=False)
+            report = check_source(source, path, entry, contract, quick)
+            _look_at(report, found)
+            if not repair or report.worst in (None, "note"):
+                return report
+        return check_source(source, path, entry, contract, options)
 
 
 def _options_of(target: Any, source: str) -> dict[str, Any]:

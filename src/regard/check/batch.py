@@ -29,7 +29,7 @@ class _Line:
 def answer_batch(
     lines: Iterable[bytes],
     *,
-    options: Mapping[str, Any],
+    options: Callable[[Mapping[str, Any] | None], Mapping[str, Any]],
     limits: Limits,
     processes: int | None,
     engine: str,
@@ -43,7 +43,10 @@ def answer_batch(
     ----------
     lines : iterable of bytes
         Each ``{"id": ..., "target": "file.py:name", "contract": path, object or null}``.
-    options, limits, processes, engine
+    options : callable
+        Returns the engine's options for a line's contract, which goes before what a
+        project states.
+    limits, processes, engine
         As for :func:`regard.check.run.check_jobs`.
     settle : callable
         Marks and leaves out findings.
@@ -91,7 +94,7 @@ def _read(
     data: bytes,
     number: int,
     line: _Line,
-    options: Mapping[str, Any],
+    options: Callable[[Mapping[str, Any] | None], Mapping[str, Any]],
     discover: Discover | None,
 ) -> list[Job]:
     try:
@@ -112,7 +115,7 @@ def _read(
     targets, _ = find_targets([line.target], discover=discover)
     if contract is not None and len(targets) > 1:
         raise _refused(number, f"a contract for {len(targets)} targets")
-    return [Job(target, contract, options) for target in targets]
+    return [Job(target, contract, options(contract)) for target in targets]
 
 
 def _refused(number: int, got: str) -> InputError:

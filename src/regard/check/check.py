@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from regard.check.apply import apply_edits
 from regard.check.cause import causes
 from regard.check.contract import Contract
 from regard.check.finding import Evidence, Finding, Location, Report
@@ -32,7 +33,8 @@ class Options:
 
     ``seconds`` bounds the search for a repair; ``repair=False`` skips it. ``flags`` holds
     statements given on the command line, in the contract's form. ``write_test`` asks for
-    the text of a regression test, whose header bears ``date``. ``package`` and ``scope``
+    the text of a regression test, of the first finding or of the one with that fingerprint;
+    its header bears ``date``. ``package`` and ``scope``
     are the text's surroundings (:func:`regard.check.subject.surroundings`).
     """
 
@@ -41,7 +43,7 @@ class Options:
     repair: bool = True
     package: str = ""
     scope: Mapping[str, Any] | None = None
-    write_test: bool = False
+    write_test: bool | str = False
     date: str = ""
     flags: Mapping[str, Any] | None = None
 
@@ -153,11 +155,19 @@ def _check(loaded: Loaded, declared: Contract | None, options: Options) -> Repor
 
 
 def _test(case: Case, findings: list[Finding], found: Search | None, options: Options) -> str:
-    worth = [f for f in findings if f.level != "note"]
-    if not options.write_test or not worth:
+    wanted = options.write_test
+    if isinstance(wanted, str):
+        chosen = next((f for f in findings if f.fingerprint == wanted), None)
+    else:
+        chosen = next((f for f in findings if f.level != "note"), None) if wanted else None
+    if chosen is None:
         return ""
-    repaired = found.survivors[0].source if found is not None and found.survivors else None
-    test = write_test(case.loaded, case.contract, worth[0], repaired, date=options.date)
+    source, repaired = case.loaded.source, None
+    if chosen is findings[0] and found is not None and found.survivors:
+        repaired = found.survivors[0].source
+    elif chosen.fix is not None and chosen.fix.edits and chosen.fix.status != "sketch":
+        repaired = apply_edits(source, chosen.fix.edits)
+    test = write_test(case.loaded, case.contract, chosen, repaired, date=options.date)
     return test.text if test is not None else ""
 
 

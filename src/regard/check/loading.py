@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib
 import linecache
 import os
 import signal
@@ -146,11 +147,10 @@ def load(source: str, path: str, entry: str) -> Loaded | Crash:
     module.__package__ = package
     # Tracebacks and inspect.getsource read the text that ran, not the file on disk.
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    sys.modules[name] = module  # dataclasses and pickling look the module up
     try:
         code = compile(source, path, "exec", dont_inherit=True)
         with quiet():
-            exec(code, module.__dict__)
+            _run(code, module, package)
     except SyntaxError as error:
         line = error.lineno or 1
         return Crash("SyntaxError", str(error.msg), line, (line,), "load")
@@ -164,6 +164,32 @@ def load(source: str, path: str, entry: str) -> Loaded | Crash:
             return Crash("AttributeError", f"no {entry!r} in {path}", 1, (1,), "load")
         target = getattr(target, part)
     return Loaded(entry, path, source, module, target, _library(source, target))
+
+
+def _run(code: types.CodeType, module: types.ModuleType, package: str) -> None:
+    """Execute a text as the module that it is in its package.
+
+    A package that imports its own modules as it is imported asks for names that the text has
+    not bound yet: it is then imported first, with the file's module in it.
+    """
+    name, bound, before = module.__name__, dict(module.__dict__), set(sys.modules)
+    sys.modules[name] = module  # dataclasses and pickling look the module up
+    try:
+        exec(code, module.__dict__)
+        return
+    except ImportError as error:
+        if not package or name not in str(error):
+            raise
+    # What is half imported must not be found again.
+    top = package.partition(".")[0]
+    for other in [m for m in sys.modules if m == name or m not in before]:
+        if other.partition(".")[0] == top:
+            del sys.modules[other]
+    importlib.import_module(package)
+    module.__dict__.clear()
+    module.__dict__.update(bound)
+    sys.modules[name] = module
+    exec(code, module.__dict__)
 
 
 def crash_of(error: BaseException, path: str, stage: str) -> Crash:

@@ -44,6 +44,29 @@ class Settings:
     paper: Literal["bahdanau", "luong"] | None = None
     path: str = ""  # the file, empty if there is none
 
+    def flags(
+        self,
+        contract: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the engine's statements about one target.
+
+        Parameters
+        ----------
+        contract : mapping, optional
+            What is declared of this target: goes before the project's.
+        given : mapping, optional
+            Single statements that were typed: go before both.
+        """
+        project = {
+            "mask": self.mask,
+            "convention": self.paper,
+            "roles": dict(self.roles) or None,
+        }
+        said = {name for name, value in (contract or {}).items() if value is not None}
+        always = {n: v for n, v in project.items() if v is not None and n not in said}
+        return {**always, **(given or {})}
+
 
 def read_settings(start: str | Path) -> Settings:
     """Read ``[tool.regard]`` from the pyproject.toml in a folder or the nearest above it.

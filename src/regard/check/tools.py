@@ -110,15 +110,7 @@ class Tools:
             contract = validated(contract, "the contract")
         settings = read_settings(".")
         found, notes = find_targets([target])
-        flags = {
-            **({"mask": settings.mask} if settings.mask else {}),
-            **({"convention": settings.paper} if settings.paper else {}),
-            **({"roles": dict(settings.roles)} if settings.roles else {}),
-            **(statements or {}),
-        }
-        for name, value in (contract or {}).items():
-            if value is not None:  # said of this target, which goes before the project's
-                flags.pop(name, None)
+        flags = settings.flags(contract, statements)
         options = {"seed": seed, "flags": flags or None}
         reports = check_targets(found, contract=contract, options=options, limits=self._limits)
         selection = Selection.of(settings.select, settings.ignore)
@@ -158,18 +150,18 @@ class Tools:
 
     def write_test(self, fingerprint: str, path: str | None = None) -> Answer:
         """Check again, and write the regression test of a finding."""
-        _, report, finding = self._again(fingerprint, write_test=True)
-        guarded = next((f for f in report.findings if f.level != "note"), None)
-        if not report.test or guarded is None or guarded.fingerprint != finding.fingerprint:
+        _, report, finding = self._again(fingerprint, write_test=fingerprint)
+        if not report.test:
             raise InputError(
                 explain(
                     f"write_test: there is no test for {finding.code}",
-                    expected="the first finding of its target, and a claim that tells it apart",
-                    got=guarded.fingerprint if report.test and guarded else "no such claim",
-                    help="mend the first finding first" if report.test else None,
+                    expected="a claim that fails on the code as it is",
+                    got="no such claim",
                 )
             )
         place = Path(path) if path else home_of_test(report)
+        if not path and place.exists():  # of another finding of this target
+            place = place.with_stem(f"{place.stem}_{finding.code.lower()}")
         self._inside(str(place))
         old = place.read_text(encoding="utf-8") if place.is_file() else ""
         if not re.fullmatch(r"test_\w+\.py|\w+_test\.py", place.name) or (

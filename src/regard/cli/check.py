@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -280,7 +280,7 @@ def _batch(given: dict[str, Any]) -> int:
     ):
         for answer in answer_batch(
             lines,
-            options=_options(given, flags, settings, None),
+            options=lambda contract: _options(given, flags, settings, contract),
             limits=Limits(given["seconds"], given["memory"]),
             processes=given["jobs"],
             engine=_ENGINE,
@@ -297,22 +297,15 @@ def _options(
     given: dict[str, Any],
     flags: dict[str, Any],
     settings: "Settings",
-    contract: dict[str, Any] | None,
+    contract: "Mapping[str, Any] | None",
 ) -> dict[str, Any]:
     """Return the engine's options; what a project always wants comes after what is given."""
     from datetime import date
 
-    always: dict[str, Any] = {}
-    if settings.mask is not None and not (contract or {}).get("mask"):
-        always["mask"] = settings.mask
-    if settings.paper is not None and not (contract or {}).get("convention"):
-        always["convention"] = settings.paper
-    if settings.roles:
-        always["roles"] = dict(settings.roles)
     options = {
         "seed": given["seed"],
         "repair": given["repair"],
-        "flags": {**always, **flags} or None,
+        "flags": settings.flags(contract, flags) or None,
     }
     if given["write_test"] is not None:
         options |= {"write_test": True, "date": date.today().isoformat()}

@@ -321,7 +321,8 @@ def _misplaced(
     """A mask that lies along another axis of the scores than the keys."""
     if not isinstance(site.axis, int) or len(mask.shape) > len(node.shape):
         return
-    at = site.axis - len(node.shape) + len(mask.shape)
+    # Counted from the end: leading axes may have been merged on the way to the softmax.
+    at = site.axis - len(site.weights.shape) + len(mask.shape)
     if at < 0 or mask.shape[at] != 1:
         return
     shaped = [n for n in path if n.op in _VIEWS and n.span is not None]

@@ -50,6 +50,8 @@ def _regrouped(view: View) -> Iterator[Suspect]:
         maker = node if not node.arguments.get("inside") else _maker_of_order(before)
         if maker is None:
             continue
+        if "batch" in moved and _apart(view):
+            continue  # an axis as long as some count of examples is taken for it
         said = " and ".join(moved[:2])
         shown = [", ".join(n.axes) for n in (before, node)]
         what = (
@@ -64,6 +66,12 @@ def _regrouped(view: View) -> Iterator[Suspect]:
             merged = any(s.weights.index in above for s in view.trace.sites)
             rule = "RG402" if merged else "RG401"
         yield from view.blame(maker, "here", what, kind="regrouped", explains=MIXED, rule=rule)
+
+
+def _apart(view: View) -> bool:
+    """Whether examples were seen to stay apart, which a cut across them would end."""
+    states = [view.states[n] for n in ("example-alone", "examples-apart") if n in view.states]
+    return bool(states) and all(state == "holds" for state in states)
 
 
 def _moved(before: Node, after: Node, names: Names) -> list[str]:

@@ -124,6 +124,8 @@ def _is_keys(names: Sequence[str], site: Site, view: View) -> bool:
     if any(n == "?" for n in names) or _has_own_keys(site, view):
         return True
     token = view.contract.key_axis or ""
+    if token not in site.weights.axes and site.weights.axes.count(view.contract.query_axis) > 1:
+        return True  # the queries attend to each other beside
     parts = {p for n in names for p in factors(n)}
     if parts <= view.key_names | {"1"}:
         # A unit axis beside the keys is nothing; a unit axis alone makes every weight 1.

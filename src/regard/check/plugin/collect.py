@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +26,7 @@ class _File(pytest.File):
             made = _Target.from_parent(self, name=target.entry or "file")
             made.suite = Suite(
                 target,
-                flags=_always(self.settings),
+                flags=self.settings.flags(),
                 selection=Selection.of(self.settings.select, self.settings.ignore),
             )
             yield made
@@ -88,13 +87,3 @@ def collect(session: pytest.Session) -> list[pytest.File]:
         file.targets, file.settings = group, settings
         files.append(file)
     return files
-
-
-def _always(settings: Settings) -> dict[str, Any]:
-    """What the project states of all its attention, as the command line takes it."""
-    stated = {
-        "mask": settings.mask,
-        "convention": settings.paper,
-        "roles": dict(settings.roles) or None,
-    }
-    return {name: value for name, value in stated.items() if value is not None}

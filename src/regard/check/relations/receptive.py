@@ -73,9 +73,10 @@ def weight_pattern(bench: Bench) -> Verdict | None:
         if calm is not None:
             unseen &= (np.abs(calm) < 1e-9).any(axis=1)
     missed = unseen & here.allowed()
+    none = _unseen(bench)
     for other in redrawn(bench) if missed.any() else ():
         drawn = _unseen(other)
-        if drawn is not None and ((drawn & here.allowed()) != missed).any():
+        if drawn is not None and none is not None and ((drawn != none) & missed[:, None]).any():
             unseen = np.zeros_like(unseen)
             break
     return _against(here, seen, unseen, bench.contract.weights or "", "weighs")
@@ -99,9 +100,10 @@ def hidden_weights(bench: Bench) -> Verdict | None:
 
 
 def _unseen(bench: Bench) -> np.ndarray | None:
+    """Which keys get no weight, (batch, head, query, key): heads leave out their own."""
     here = layout(bench)
     weights = here.alignment(bench.out) if isinstance(bench.base, Outcome) else None
-    return None if weights is None else (np.abs(weights) < 1e-9).any(axis=1)
+    return None if weights is None else np.abs(weights) < 1e-9
 
 
 def redrawn(bench: Bench) -> Iterator[Bench]:
@@ -116,11 +118,17 @@ def redrawn(bench: Bench) -> Iterator[Bench]:
 
 
 def stays(bench: Bench, args: dict[str, Any], missed: np.ndarray) -> bool:
-    """Whether keys that get no weight under some arguments get none under other content."""
+    """Whether keys that get no weight under some arguments get none under other content.
+
+    ``missed`` is (batch, head, query, key), or without heads where any may have missed one.
+    """
     for other in redrawn(bench):
         out = other.ok(**args)
         weights = layout(other).alignment(out) if out is not None else None
-        if weights is not None and (np.abs(weights).min(axis=1)[missed] >= _NONE).any():
+        if weights is None:
+            continue
+        weight = np.abs(weights) if missed.ndim == weights.ndim else np.abs(weights).min(axis=1)
+        if (weight[missed] >= _NONE).any():
             return False
     return True
 

@@ -191,9 +191,15 @@ def heads(bench: Bench) -> Verdict | None:
     if "heads" not in [*bench.contract.init.values(), *bench.contract.values.values()]:
         return None
     declared = bench.sizes["heads"]
-    asked = False
+    # Queries that no argument has, as learned ones, are counted with the heads.
+    learned = not {"T", "T_dec"} & set(bench.contract.every_axis)
+    asked, n_keys = False, layout(bench).n_keys
     for reading in readings(bench):
+        if reading.weights.shape[3] != n_keys:
+            continue  # what it weighs are no keys
         asked = True
+        if learned and reading.weights.shape[1] % declared == 0:
+            continue
         if reading.weights.shape[1] != declared:
             return fails(
                 "RG401",

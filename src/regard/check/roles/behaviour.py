@@ -75,15 +75,16 @@ def leak(runner: Runner, mask: str) -> float | None:
     changes: dict[str, Any] = {}
     for name in runner.probe.floats():
         at, batch = runner.probe.axis(name, known.axis), runner.probe.axis(name, "batch")
-        if at is None or (batch is None) != (known.real.shape[0] == 1):
+        shared = known.real.shape[0] == 1  # one row of marks for all examples
+        if at is None or (batch is None and not shared):
             continue
         value = runner.probe.args[name].copy()
         fresh = runner.probe.noise(name, value.shape, salt=3)
         shape = [1] * value.ndim
         shape[at] = known.real.shape[1]
-        if batch is not None:
+        if batch is not None and not shared:
             shape[batch] = known.real.shape[0]
-        real = known.real if batch is None or batch < at else known.real.T
+        real = known.real if shared or batch is None or batch < at else known.real.T
         value = np.where(real.reshape(shape), value, fresh)
         changes[name] = value
     other = runner.run(**changes) if changes else None
@@ -154,10 +155,12 @@ def order_matters(runner: Runner) -> bool | None:
     every = runner.contract.every_axis
     token = next((t for t in ("T_enc", "T") if t in every), None)
     base = runner.run()
-    if token is None or base is None or runner.probe.masks or runner.contract.causal:
+    if token is None or base is None or runner.contract.causal:
         return None
+    if any(token not in runner.contract.axes(name) for name in runner.probe.masks):
+        return None  # of lengths: they name the same positions whatever lies there
     changes: dict[str, Any] = {}
-    for name in runner.probe.floats():
+    for name in (*runner.probe.floats(), *runner.probe.masks):
         value = runner.probe.args[name]
         for at, t in enumerate(runner.probe.contract.axes(name)):
             if t == token:

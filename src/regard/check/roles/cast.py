@@ -23,6 +23,8 @@ _ARRAYS = re.compile(r"^[WUV]$|^[WU][a-z_]|^[WU]\d|^w(eight)?s?_|_weights?$|^w[q
 _VECTORS = re.compile(r"^(b|v|w|u|g|gain|beta|gamma|v_a|bias|va|b_\w+|bias_\w+|w_score)$")
 _TENSORS = re.compile(r"Tensor|ndarray|Array|Float\[|Bool\[|Int\[")
 _NUMBERS = re.compile(r"^(Optional\[)?(int|float|bool|str)\b")
+# Which step of a loop it is, or None outside one.
+_COUNTERS = re.compile(r"^(time_?)?step(_?(idx|index|num|number))?$|^(layer|block)_?(idx|index)$")
 _WANT_WEIGHTS = re.compile(
     r"^(return|need|output|with|get)_(attn|attention|attentions|weights|alphas?|alignments?|"
     r"attn_weights|attention_weights|attention_scores)$"
@@ -90,10 +92,19 @@ def cast(reading: Reading) -> tuple[Part, ...]:
     for name, role in list(roles.items()):
         if role == "key" and _said_weights(name).search(reading.words):
             roles[name] = "weights"
-        if named[name] == "" and name in ("scores", "logits", "energies", "energy"):
+        if named[name] == "" and (
+            name in ("scores", "logits", "energies", "energy") or _is_softmaxed(name, reading)
+        ):
             roles[name] = "scores"
     _together(roles, reading)
     return tuple(_parts(reading, roles))
+
+
+def _is_softmaxed(name: str, reading: Reading) -> bool:
+    """Whether a function that is called a softmax takes an argument as its scores."""
+    if reading.owner is not None or "softmax" not in reading.names.lower():
+        return False
+    return bool(re.search(rf"softmax\({name}\b|\b{name}\.softmax\(", reading.code))
 
 
 def _parts(reading: Reading, roles: dict[str, str]) -> Iterator[Part]:
@@ -275,6 +286,8 @@ def _is_number(parameter: Parameter, reading: Reading) -> bool:  # noqa: PLR0911
     if parameter.has_default and isinstance(parameter.default, int | float):
         return True
     if parameter.has_default and parameter.default is not None:
+        return True
+    if parameter.has_default and _COUNTERS.match(parameter.name):
         return True
     if _WANT_WEIGHTS.match(parameter.name):
         return True

@@ -81,7 +81,7 @@ class Fit:
             self.farthest = last.result
         found = self._crash(crashed)
         if found is not None and found.runs:
-            rated = self._rate(found)
+            rated = self.rate(found)
             return (rated[0], rated[1]) if rated is not None else (None, None)
         return found, (self._expected(found) if found is not None else None)
 
@@ -102,7 +102,7 @@ class Fit:
                 continue
             if trial.joined and join == "never":
                 continue
-            rated = self._rate(trial)
+            rated = self.rate(trial)
             if rated is not None:
                 better, found, cost = rated
                 good.append((cost, i, better, found))
@@ -121,7 +121,7 @@ class Fit:
             "batch" not in " ".join(trial.contract.inputs.values())
         )
 
-    def _rate(self, trial: Trial) -> tuple[Trial, Results, float] | None:
+    def rate(self, trial: Trial) -> tuple[Trial, Results, float] | None:
         """The results of a running layout, and what speaks against it."""
         contract = trial.contract
         try:

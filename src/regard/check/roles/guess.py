@@ -15,6 +15,7 @@ from regard.check.roles.headed import headed
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
+from regard.check.roles.results import Results
 from regard.check.roles.sizing import given
 from regard.check.roles.trial import Trial
 from regard.check.roles.unusual import is_pattern
@@ -100,19 +101,19 @@ class _Guesser:
             return self._none("no axes were found with which the code runs", fit.farthest)
         contract = trial.contract
         if found is not None and found.returns:
-            contract = replace(
-                contract,
-                returns=contract.returns or found.returns,
-                weights=found.weights if not self.known.stated.returns else contract.weights,
-                sums_over=found.sums_over
-                if not self.known.stated.returns
-                else contract.sums_over,
-            )
+            contract = self._polarity(self._returning(contract, found))
+            if contract.kinds != trial.contract.kinds:
+                # What comes back has other numbers under another mask.
+                bare = replace(
+                    contract, returns=self.known.stated.returns, weights=None, sums_over=()
+                )
+                again = fit.rate(replace(trial, contract=bare)) if trial.runs else None
+                found = again[1] if again is not None else found
+            contract = self._returning(contract, found)
             if found.weights and not found.sure:
                 self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
             contract = headed(self.known, contract) if trial.runs else contract
             contract = self._pooling(contract)
-            contract = self._polarity(contract)
             contract = self._pattern(contract)
             contract = self._order(contract)
         if fit.runs_when:
@@ -142,6 +143,14 @@ class _Guesser:
         worded = {n for n in worded - self.known.declared if getattr(contract, n)}
         return Guess(
             contract, confident, tuple(self.assumptions), self.reasons, frozenset(worded)
+        )
+
+    def _returning(self, contract: Contract, found: Results) -> Contract:
+        """The contract with the results that were found, where none are declared."""
+        if self.known.stated.returns:
+            return contract
+        return replace(
+            contract, returns=found.returns, weights=found.weights, sums_over=found.sums_over
         )
 
     def _pooling(self, contract: Contract) -> Contract:
@@ -175,6 +184,7 @@ class _Guesser:
 
     def _polarity(self, contract: Contract) -> Contract:
         kinds = dict(contract.kinds)
+        dropped: list[str] = []
         for name, meaning in self.known.meanings.items():
             kind = kinds.get(name)
             if kind is None or f"kinds.{name}" in self.known.declared:
@@ -185,7 +195,11 @@ class _Guesser:
                     self._guess(f"kinds.{name}", f"`{name}` is added to the scores")
                 continue
             if not meaning.stated:
-                kinds[name] = self._tried(replace(contract, kinds=kinds), name, kind, meaning)
+                tried = self._tried(replace(contract, kinds=kinds), name, kind, meaning)
+                if not tried and self._is_spare(contract, name):
+                    dropped.append(name)
+                    continue
+                kinds[name] = tried or kind
             means = "may attend" if kinds[name].startswith("keep") else "may not attend"
             flip = "drop" if kinds[name].startswith("keep") else "keep"
             text = f"`{name}` is a mask, True = {means}"
@@ -194,10 +208,22 @@ class _Guesser:
                 self.assumptions.append(f"{text} ({how}); --kind {name}={flip} changes it")
             else:
                 self._guess(f"kinds.{name}", f"{text} ({how}); --kind {name}={flip} changes it")
-        return replace(contract, kinds=kinds)
+        for name in dropped:
+            del kinds[name]
+            how = "nothing says what True means in it; --kind and --axes give it"
+            self.assumptions.append(f"`{name}` is left out ({how})")
+        inputs = {n: a for n, a in contract.inputs.items() if n not in dropped}
+        return replace(contract, kinds=kinds, inputs=inputs)
+
+    def _is_spare(self, contract: Contract, name: str) -> bool:
+        """Whether a mask need not be given: a pattern over queries, beside a mask of keys."""
+        optional = any(p.name == name and p.optional for p in self.known.cast)
+        rows = contract.inputs[name].split()
+        others = set(contract.kinds) - {name}
+        return optional and len(rows) > 1 and "batch" not in rows and bool(others)
 
     def _tried(self, contract: Contract, name: str, kind: str, meaning: Meaning) -> str:
-        """The polarity under which hidden keys have no influence."""
+        """The polarity under which hidden keys have no influence; "" where no run tells."""
         form = kind.removeprefix("keep").removeprefix("drop")
         moved: dict[str, float] = {}
         first = meaning.polarity or "keep"
@@ -215,7 +241,7 @@ class _Guesser:
             if gap is not None:
                 moved[option] = gap
         if not moved:
-            return kind
+            return ""
         best = min(moved, key=lambda k: moved[k])
         usual = f"{first}{form}"
         return usual if moved.get(usual, 1.0) <= max(1e-5, moved[best]) else best

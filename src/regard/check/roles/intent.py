@@ -258,7 +258,8 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
         return
     cached = bool(_CACHED.search(reading.words)) or any(p.role == "past" for p in cast)
     corner = "bottom_right" if cached else "top_left"
-    said = f"{reading.words}\n{re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.names)}"
+    words = _without_masks(reading.words, cast)
+    said = f"{words}\n{re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.names)}"
     square = [p for p in cast if p.role == "mask" and re.search("causal|ahead|subseq", p.name)]
     if square or _NOT_CAUSAL.search(said):
         return
@@ -272,6 +273,15 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
     elif re.search(r"\btri[ul]\b|\btri[ul]_indices\b|\.tri[ul]\(", reading.code):
         how = f"the code: a triangle named {names[0]!r}" if names else "the code: a triangle"
         yield "causal", corner, how, False
+
+
+def _without_masks(words: str, cast: tuple[Part, ...]) -> str:
+    """What is said, save of masks: a pattern that the caller hands over is not the code's."""
+    masks = "|".join(re.escape(p.name) for p in cast if p.role in ("mask", "bias"))
+    if not masks:
+        return words
+    about = rf"^[ \t]*(:param[ \t]+|[-*][ \t]+)?[`*]*({masks})[`*]*[ \t]*(\([^)\n]*\))?[ \t]*:.*$"
+    return re.sub(about, "", words, flags=re.MULTILINE)
 
 
 def _window(reading: Reading, cast: tuple[Part, ...]) -> Found:
@@ -296,7 +306,8 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {
             p.role for p in cast
         }
-        yield "positions", "recurrent" if steps else True, "a recurrent network", True
+        # Without steps the network may lie before the keys, or beside what is asked for.
+        yield "positions", "recurrent" if steps else True, "a recurrent network", steps
     elif re.search(
         r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
     ):
@@ -321,7 +332,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
     elif re.search(
         r"Conv1d|linspace" if SORTED.search(code) else r"Conv1d|cumsum|linspace", code
     ):
-        yield "positions", True, "the code", True
+        yield "positions", True, "the code", False
 
 
 _BEFORE = re.compile(

@@ -120,7 +120,7 @@ def _mixed(chosen: Mapping[str, Axes], roles: Mapping[str, str]) -> float:
     }
     if len(grouped) > 1:
         cost += 3.0
-    orders = {a.order for a in content if not a.said} - {""}
+    orders = {a.order for a in content} - {""}  # of one alternative where several are said
     if len(orders) > 1:
         cost += 1.5
     if len({len(a.tokens) for a in content if len(a.tokens) > 3}) > 1:

@@ -84,7 +84,8 @@ class Moves:
                     continue
                 for wanted in _wanted(number, value, numbers, values, sizes["heads"]):
                     found = named(wanted, sizes, base)
-                    if re.search(rf"\b{wanted}\b", self.reading.source) and wanted > 4:
+                    fixed = rf"(?<![\w.+-]){wanted}(?![\w.])"
+                    if re.search(fixed, self.reading.source) and wanted > 4:
                         found.append(str(wanted))  # a size that the file fixes
                     for expression in found:
                         if self._is_fit(variable, expression, trial):

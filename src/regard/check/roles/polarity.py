@@ -98,10 +98,12 @@ def forms_of(name: str, meaning: Meaning, reading: Reading) -> tuple[str, ...]:
     order = ["", "_int", "_float01", "_uint8"]
     if re.search(r"uint8|byte", said, re.IGNORECASE):
         order = ["_uint8", ""]
-    elif re.search(r"\b[01]\.0\b|\bfloat", said):
+    elif re.search(r"\b[01]\.0\b", said):
         order = ["_float01", "", "_int"]
-    elif re.search(r"\bTrue\b|\bFalse\b|\bbool", said):
+    elif re.search(r"\bTrue\b|\bFalse\b|\bbool|\b[Bb]inary\b", said):
         order = ["", "_uint8"]
+    elif re.search(r"\bfloat", said):
+        order = ["_float01", "", "_int"]
     elif re.search(rf"\b{name}\s*(==|!=)\s*[01]\b", code):
         order = ["_int", "", "_float01"]
     elif re.search(rf"\b1(\.0)?\s*-\s*{name}\b|\b{name}(\[[^\]]*\])?\s*-\s*1(\.0)?\b", code):

@@ -90,9 +90,19 @@ def start(reading: Reading, layouts: Layouts, choice: Choice) -> Start:
             taken = {n for v, n in names.items() if v not in firm or v[:2] != "c_"}
             claimed = set(names.values()) - taken
             names[variable] = _for_role(part, tokens, taken, claimed)
-            if word and not re.fullmatch(r"[a-zA-Z]|_|dim|size|width|features?", word):
+            vague = re.fullmatch(r"[a-zA-Z]|_|dim|size|width|features?", word)
+            if word and not vague and not _falls_back(reading):
                 firm.add(variable)
     return Start(names, frozenset(firm), init, unknown)
+
+
+def _falls_back(reading: Reading) -> bool:
+    """Whether the constructor has a size that is another one unless it is given.
+
+    Sizes with words of their own are then different ones only where it is.
+    """
+    missing = [o.name for o in reading.options if o.has_default and o.default is None]
+    return any(re.search(r"(dim|size|width|units|features)$", name) for name in missing)
 
 
 def _owners(

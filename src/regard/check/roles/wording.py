@@ -123,12 +123,21 @@ def _picture(word: str, index: int, words: tuple[str, ...]) -> str:
     return ""
 
 
+def _counts_examples(index: int, words: tuple[str, ...]) -> bool:
+    """Whether an ``N`` is the batch: it stands first of three, or beside an ``L`` or ``S``."""
+    others = [w for i, w in enumerate(words) if i != index]
+    if "batch" in {axis_of(w) for w in others}:
+        return False
+    first = index == 0 and len(words) == 3
+    return first or any(w in ("L", "S") for w in others)
+
+
 def _meaning(word: str, index: int, words: tuple[str, ...]) -> str | None:
     """Meaning of a word by its place: ``n`` first is a batch, ``h`` last a hidden size."""
     last = index == len(words) - 1
     axis = axis_of(word)
-    if word == "n" and index == 0 and len(words) == 3:
-        return axis if "batch" in {axis_of(w) for w in words[1:]} else "batch"
+    if word == "n" and _counts_examples(index, words):
+        return "batch"
     if word == "h":
         return "feature" if last else "heads"
     if word in ("d", "e", "c") or (last and axis in (None, "time") and word == "n"):
