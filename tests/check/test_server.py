@@ -96,7 +96,7 @@ def test_a_bug_is_found_tested_and_mended_tool_by_tool(decoder):
         tools.call("apply_fix", {"fingerprint": finding["fingerprint"]})
 
 
-TWICE_WRONG = '''
+TWICE_WRONG = """
 import numpy as np
 
 
@@ -105,7 +105,7 @@ def attend(query, keys, mask):
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = weights / weights.sum(axis=-1, keepdims=True)
     return weights @ keys, weights
-'''
+"""
 
 
 def test_every_finding_has_a_test_that_names_its_rule(decoder):

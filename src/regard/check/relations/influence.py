@@ -129,8 +129,8 @@ def _only_ranks(bench: Bench, name: str) -> bool:
     todo, seen, ranked = [start], set[int](), False
     while todo:
         node = todo.pop()
-        if node.index in seen or node.index not in live:
-            continue
+        if node.index in seen or node.index not in live or node.op.endswith("_like"):
+            continue  # of what another is like, the shape alone counts
         seen.add(node.index)
         if node.op in _RANKS and not node.dtype.startswith(("float", "bfloat")):
             ranked = True

@@ -24,7 +24,9 @@ _VECTORS = re.compile(r"^(b|v|w|u|g|gain|beta|gamma|v_a|bias|va|b_\w+|bias_\w+|w
 _TENSORS = re.compile(r"Tensor|ndarray|Array|Float\[|Bool\[|Int\[")
 _NUMBERS = re.compile(r"^(Optional\[)?(int|float|bool|str)\b")
 # Which step of a loop it is, or None outside one.
-_COUNTERS = re.compile(r"^(time_?)?step(_?(idx|index|num|number))?$|^(layer|block)_?(idx|index)$")
+_COUNTERS = re.compile(
+    r"^(time_?)?step(_?(idx|index|num|number))?$|^(layer|block)_?(idx|index)$"
+)
 _WANT_WEIGHTS = re.compile(
     r"^(return|need|output|with|get)_(attn|attention|attentions|weights|alphas?|alignments?|"
     r"attn_weights|attention_weights|attention_scores)$"

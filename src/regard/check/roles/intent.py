@@ -280,7 +280,9 @@ def _without_masks(words: str, cast: tuple[Part, ...]) -> str:
     masks = "|".join(re.escape(p.name) for p in cast if p.role in ("mask", "bias"))
     if not masks:
         return words
-    about = rf"^[ \t]*(:param[ \t]+|[-*][ \t]+)?[`*]*({masks})[`*]*[ \t]*(\([^)\n]*\))?[ \t]*:.*$"
+    about = (
+        rf"^[ \t]*(:param[ \t]+|[-*][ \t]+)?[`*]*({masks})[`*]*[ \t]*(\([^)\n]*\))?[ \t]*:.*$"
+    )
     return re.sub(about, "", words, flags=re.MULTILINE)
 
 
