@@ -12,7 +12,8 @@ said to be. Results go to ``docs/results/real_code.json`` and from there to
         cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz
     python benchmarks/real_code
 
-``--only torch`` asks one library, ``--family bert`` one family of transformers. ``--page``
+``--only torch`` asks one library, ``--family bert`` one family of transformers; with
+``--join`` what one library came to takes its place among the committed results. ``--page``
 rewrites the page from the committed results; ``--check`` fails where it differs.
 """
 
@@ -54,20 +55,27 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=sorted(LIBRARIES))
     parser.add_argument("--family", action="append", help="of transformers")
     parser.add_argument(
+        "--join", action="store_true", help="with --only: write it among the others' results"
+    )
+    parser.add_argument(
         "--guessed", action="store_true", help="declare nothing: one class a family"
     )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    from real_code.page import page  # noqa: PLC0415 - of this folder
+    from real_code.classes import joined  # noqa: PLC0415 - of this folder
+    from real_code.page import page  # noqa: PLC0415
 
     if not (given.page or given.check):
         libraries = given.only or list(LIBRARIES)
         results = measure(libraries, given.family, guessed=given.guessed)
-        if given.only or given.family:
+        if (given.only or given.family) and not given.join:
             print(json.dumps(results["findings"], indent=1))
             return
-        if given.guessed:
+        if given.join and not given.guessed:
+            before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else None
+            results = joined(before, results, libraries)
+        elif given.guessed:
             whole = json.loads(RESULTS.read_text(encoding="utf-8"))
             kept = ("command", "libraries", "findings", "broken", "minutes")
             results = {**whole, "guessed": {k: results[k] for k in kept}}

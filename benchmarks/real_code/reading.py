@@ -18,6 +18,7 @@ _BOOLEAN = re.compile(
     r"~\(?mask|mask == 0|mask\.logical_not"
 )
 _IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNORECASE)
+_ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha", re.IGNORECASE)
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
 _NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
@@ -53,6 +54,10 @@ class Said:
     def unstated(self) -> str:
         """Why no contract can state what it does, or ''."""
         why = _UNSTATED.get(self.loaded.__name__.split(".")[2], "")
+        parts = [f for n, f in vars(self.kind).items() if n != "__init__"]
+        text = "\n".join(inspect.getsource(f) for f in parts if inspect.isfunction(f))
+        if "forward" in vars(self.kind) and not _ATTENDS.search(text):
+            why = why or "it is no attention, but a part beside one"
         local = "it looks at a neighbourhood that no contract can state"
         return why or (local if _LOCAL.search(self.code) else "")
 
