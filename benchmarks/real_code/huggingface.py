@@ -124,6 +124,8 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
     three = any(n in KEYS for n in names)
     if cross and not (memory or three):
         return
+    if cross and memory is not None and said.ignores(memory.name):
+        return
     if not cross and (three or (memory is not None and memory.default is memory.empty)):
         return
     if said.unstated:

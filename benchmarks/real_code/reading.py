@@ -76,6 +76,12 @@ class Said:
         """Whether masks are booleans instead of numbers that are added."""
         return bool(_BOOLEAN.search(self.code))
 
+    def ignores(self, name: str) -> bool:
+        """Whether a self-attention takes an argument and never reads it, as its kin do."""
+        body = inspect.getsource(self.kind.forward).split("->", 1)[-1]
+        read = re.sub(r"\"\"\".*?\"\"\"|#[^\n]*", "", body, flags=re.S)
+        return "SelfAttention" in self.kind.__name__ and not re.search(rf"\b{name}\b", read)
+
     @property
     def mask_is_idle(self) -> bool:
         """Whether its signature says that a mask is taken and not used."""

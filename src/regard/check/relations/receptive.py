@@ -225,6 +225,14 @@ def _against(
             depends_on=kinds,
             hidden="every shape is right and nothing raises",
         )
+    if verb == "moves" and not moved.any() and not leak.any():
+        return fails(
+            "RG701",
+            f"no key reaches `{name}`",
+            about=name,
+            measured=measured,
+            hidden="every shape is right and nothing raises",
+        )
     code = "RG204" if here.contract.causal or here.contract.window else "RG305"
     if here.key_masks() and (code == "RG305" or miss[asked].mean() > 0.9):
         code = "RG201"  # whatever may be read is not: no pattern is that far off
