@@ -1,15 +1,16 @@
-"""The check asked of attention that people use, library by library.
+r"""The check asked of attention that people use, library by library.
 
 Every attention class of transformers that a small configuration builds, in a wrapper that is
-made for it; every attention of PyTorch, Keras (on PyTorch), JoeyNMT, OpenNMT-py, AllenNLP and
-x-transformers, with what its manual says as the contract. What is not installed is skipped and
-said to be. Results go to ``docs/results/real_code.json`` and from there to
+made for it; every attention of PyTorch, Keras (on PyTorch), JoeyNMT, OpenNMT-py, AllenNLP,
+d2l and x-transformers, with what its manual says as the contract. What is not installed is
+skipped and said to be. Results go to ``docs/results/real_code.json`` and from there to
 ``docs/real_code.md``::
 
     pip install transformers==5.24.0 keras==3.15.1
     pip install --no-deps x-transformers==2.31.10 einops einx loguru torch-einops-utils \
         joeynmt==2.3.0 OpenNMT-py==3.5.1 configargparse allennlp-light==1.0.0 ai2-tango \
-        cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz
+        cached-path rjsonnet glob2 more_itertools base58 dill click-help-colors pytz \
+        importlib_metadata zipp d2l==1.0.3
     python benchmarks/real_code
 
 ``--only torch`` asks one library, ``--family bert`` one family of transformers; with
@@ -45,7 +46,7 @@ LIBRARIES = {
     "joeynmt": ("joeynmt", "joeynmt"),
     "onmt": ("onmt", "OpenNMT-py"),
     "allennlp_light": ("allennlp_light", "allennlp-light"),
-    "textbook": ("torch", "torch"),
+    "d2l": ("d2l", "d2l"),
 }
 SECONDS = 120.0  # without a word from a process, after which what it was at counts as lost
 
@@ -70,7 +71,7 @@ def main() -> None:
         libraries = given.only or list(LIBRARIES)
         results = measure(libraries, given.family, guessed=given.guessed)
         if (given.only or given.family) and not given.join:
-            print(json.dumps(results["findings"], indent=1))
+            print(json.dumps({k: results[k] for k in ("findings", "evidence")}, indent=1))
             return
         if given.join and not given.guessed:
             before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else None
@@ -122,12 +123,19 @@ def measure(
             print(_line(row), file=sys.stderr, flush=True)
     from real_code.evidence import measured  # noqa: PLC0415
 
-    evidence = measured() if families is None and not guessed else {}
+    names = {LIBRARIES[library][0] for library in libraries}
+    evidence = measured(names) if families is None and not guessed else {}
     return _summed(rows, versions, evidence, started, guessed)
 
 
 def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dict[str, Any]]:
-    from real_code import keras_layers, pytorch, recurrent, x_layers  # noqa: PLC0415
+    from real_code import (  # noqa: PLC0415
+        keras_layers,
+        pytorch,
+        recurrent,
+        textbook,
+        x_layers,
+    )
 
     if library == "transformers":
         yield from _transformers(families, guessed)
@@ -139,7 +147,7 @@ def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dic
         "joeynmt": recurrent.joeynmt,
         "onmt": recurrent.opennmt,
         "allennlp_light": recurrent.allennlp,
-        "textbook": recurrent.textbook,
+        "d2l": textbook.subjects,
     }
     yield from _kept_apart(lambda: _each(([s] for s in makers[library]()), guessed), library)
 

@@ -109,6 +109,59 @@ def allennlp() -> Figures:
     return {"sum over the keys": float(masked_softmax(scores, mask).sum())}
 
 
+def allennlp_one_key() -> Figures:
+    """Shape of the weights over one key, batch of 3."""
+    import torch  # noqa: PLC0415
+    from allennlp_light.modules.attention import LinearAttention  # noqa: PLC0415
+
+    layer = LinearAttention(4, 4, "x,y")
+    found = layer(torch.randn(3, 4), torch.randn(3, 1, 4), torch.ones(3, 1, dtype=torch.bool))
+    return {"weights of each example (one key is given)": float(found.shape[1])}
+
+
+def opennmt_parallel() -> Figures:
+    """Norms of a decoder layer with a parallel residual."""
+    import torch  # noqa: PLC0415
+    from onmt.decoders.transformer import TransformerDecoderLayer  # noqa: PLC0415
+
+    layer = TransformerDecoderLayer(16, 2, 8, 0.0, 0.0, parallel_residual=True)
+    x, memory = torch.randn(2, 5, 16), torch.randn(2, 7, 16)
+    masks = torch.zeros(2, 1, 7, dtype=torch.bool), torch.zeros(2, 1, 5, dtype=torch.bool)
+    for parameter in layer.parameters():  # they come uninitialised
+        torch.nn.init.normal_(parameter, std=0.3)
+    before = layer(x, memory, *masks)[0]
+    with torch.no_grad():
+        layer.layer_norm_res.weight.add_(5.0)
+    return {
+        "change with other weights of layer_norm_res": _gap(before, layer(x, memory, *masks)[0])
+    }
+
+
+def textbook() -> Figures:
+    """The scores that a masked softmax was given, after the call."""
+    import torch  # noqa: PLC0415
+
+    from real_code.textbook import imported  # noqa: PLC0415
+
+    masked_softmax = imported().masked_softmax
+    scores = torch.randn(2, 3, 5)
+    given = scores.clone()
+    masked_softmax(scores, torch.tensor([2, 4]))
+    return {"largest change of the argument": _gap(given, scores)}
+
+
+def torch_batch_first() -> Figures:
+    """Self-attention over (batch, T, d) by a layer that expects (T, batch, d)."""
+    import torch  # noqa: PLC0415
+
+    layer = torch.nn.MultiheadAttention(8, 2).eval()
+    x = torch.randn(3, 5, 8)
+    other = x.clone()
+    other[1:] = torch.randn(2, 5, 8)
+    a, b = (layer(each, each, each, need_weights=False)[0] for each in (x, other))
+    return {"change of example 0 when the others change": _gap(a[0], b[0])}
+
+
 def torch_empty_row() -> Figures:
     """One example without keys, weights asked for; loss of the other example alone."""
     import torch  # noqa: PLC0415
@@ -195,6 +248,45 @@ def x_transformers_top() -> Figures:
     return {"raises with 3 keys and sparse_topk=4": 0.0}
 
 
+def x_transformers_orthogonal() -> Figures:
+    """Earlier rows of causal layers when the last token changes."""
+    import torch  # noqa: PLC0415
+    from x_transformers import Decoder  # noqa: PLC0415
+
+    figures = {}
+    for name, options in (
+        ("plain", {}),
+        ("orthog_residual", {"orthog_residual": True}),
+        ("attn_orthog_projected_values", {"attn_orthog_projected_values": True}),
+    ):
+        torch.manual_seed(0)
+        layers = Decoder(dim=16, depth=1, heads=2, attn_dim_head=4, **options).eval()
+        x = torch.randn(1, 9, 16)
+        other = x.clone()
+        other[:, -1] = torch.randn(16)
+        figures[f"change of the rows before, {name}"] = _gap(
+            layers(x)[:, :-1], layers(other)[:, :-1]
+        )
+    return figures
+
+
+def x_transformers_streams() -> Figures:
+    """What the parameters that mix residual streams can do."""
+    import torch  # noqa: PLC0415
+    from x_transformers.x_transformers import HyperConnection  # noqa: PLC0415
+
+    layer = HyperConnection(16, layer_index=0, num_residual_streams=3)
+    x = torch.randn(2 * 3, 5, 16)
+    before = layer.prepare(x)[1]
+    with torch.no_grad():
+        layer.static_alpha[:, 1:] = 9.0 * torch.randn(3, 3)
+    return {
+        "change of the mixed streams with another mixing matrix": _gap(
+            before, layer.prepare(x)[1]
+        )
+    }
+
+
 def x_transformers_left() -> Figures:
     """Content of padding on the left, which the mask forbids, in three options."""
     import torch  # noqa: PLC0415
@@ -224,32 +316,44 @@ EVIDENCE: dict[str, tuple[str, Callable[[], Figures]]] = {
     "opennmt coverage": ("onmt", opennmt_coverage),
     "opennmt axes": ("onmt", opennmt_axes),
     "joeynmt": ("joeynmt", joeynmt),
+    "opennmt parallel": ("onmt", opennmt_parallel),
     "allennlp": ("allennlp_light", allennlp),
+    "allennlp one key": ("allennlp_light", allennlp_one_key),
+    "d2l": ("d2l", textbook),
+    "torch batch first": ("torch", torch_batch_first),
     "torch empty row": ("torch", torch_empty_row),
     "torch repeat": ("torch", torch_repeat),
     "keras query mask": ("keras", keras_query_mask),
     "keras empty row": ("keras", keras_empty_row),
     "x-transformers empty row": ("x_transformers", x_transformers),
     "x-transformers top": ("x_transformers", x_transformers_top),
+    "x-transformers orthogonal": ("x_transformers", x_transformers_orthogonal),
+    "x-transformers streams": ("x_transformers", x_transformers_streams),
     "x-transformers left padding": ("x_transformers", x_transformers_left),
 }
 
 
-def measured(seed: int = 0) -> dict[str, Any]:
-    """Run every reproduction whose library is installed."""
+def measured(modules: set[str] | None = None, seed: int = 0) -> dict[str, Any]:
+    """Run every reproduction of these modules, or of all that are installed."""
     import torch  # noqa: PLC0415
 
     figures: dict[str, Any] = {}
     for name, (module, function) in EVIDENCE.items():
+        if modules is not None and module not in modules:
+            continue
+        figures[name] = {"what": _said(function)}
         if importlib.util.find_spec(module) is None:
-            figures[name] = {"what": _said(function), "skipped": f"{module} is not installed"}
+            figures[name]["skipped"] = f"{module} is not installed"
             continue
         torch.manual_seed(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = function()
-        found = {what: float(f"{value:.3g}") for what, value in found.items()}
-        figures[name] = {"what": _said(function), "figures": found}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = function()
+        except Exception as error:
+            figures[name]["failed"] = f"{type(error).__name__}: {error}"
+            continue
+        figures[name]["figures"] = {k: float(f"{v:.3g}") for k, v in found.items()}
     return figures
 
 

@@ -75,7 +75,7 @@ def page(results: dict[str, Any]) -> str:
 
 
 def _rows(results: dict[str, Any]) -> list[str]:
-    names = {"onmt": "OpenNMT-py", "allennlp_light": "allennlp-light", "textbook": "torch"}
+    names = {"onmt": "OpenNMT-py", "allennlp_light": "allennlp-light"}
     names["x_transformers"] = "x-transformers"
     rows = []
     for library, count in results["libraries"].items():
@@ -84,7 +84,6 @@ def _rows(results: dict[str, Any]) -> list[str]:
             for f in results["findings"]
         )
         version = results["versions"].get(names.get(library, library), "")
-        version = "in our words" if library == "textbook" else version
         rows.append(
             f"| {library} | {version} | {count['checked']} | {count['same text']} | "
             f"{count['skipped'] + count['broken']} | {loud} |"
@@ -111,7 +110,11 @@ def _evidence(evidence: dict[str, Any]) -> str:
     lines += ["", "| | what | measured |", "|---|---|---|"]
     for name, each in evidence.items():
         figures = each.get("figures")
-        said = each.get("skipped") or "; ".join(f"{k}: {v:g}" for k, v in figures.items())
+        said = (
+            each.get("skipped")
+            or each.get("failed")
+            or "; ".join(f"{k}: {v:g}" for k, v in figures.items())
+        )
         lines.append(f"| {name} | {each['what']} | {said} |")
     return "\n".join(lines) + "\n"
 

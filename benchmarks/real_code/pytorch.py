@@ -343,7 +343,9 @@ def _stacks(contract: dict[str, Any]) -> Iterator[Subject]:
             "returns": [{"name": "context", "axes": order.format("T")}],
         }
         yield _subject(f"TransformerEncoder{what}", encoder, "Wrapped", own)
-        later = f"        later = nn.Transformer.generate_square_subsequent_mask(x.shape[{time}])\n"
+        later = (
+            f"        later = nn.Transformer.generate_square_subsequent_mask(x.shape[{time}])\n"
+        )
         decoder = (
             f"{_HEAD}class Wrapped(nn.Module):\n"
             "    def __init__(self, d_model, heads):\n"

@@ -1,4 +1,4 @@
-"""Attention of JoeyNMT, OpenNMT-py and AllenNLP, and a textbook's masked softmax."""
+"""Attention of JoeyNMT, OpenNMT-py and AllenNLP."""
 
 import importlib
 import sys
@@ -8,7 +8,7 @@ from unittest import mock
 
 from real_code.subject import Subject
 
-__all__ = ["allennlp", "joeynmt", "opennmt", "textbook"]
+__all__ = ["allennlp", "joeynmt", "opennmt", "placeholders"]
 
 _HEAD = "import torch\nfrom torch import nn\n"
 # Imported on the way to the attention and used by none of it: trackers, taggers, matchers.
@@ -569,28 +569,6 @@ def allennlp() -> Iterator[Subject]:
         whole = {**contract, **changes}
         name = f"PytorchTransformer{what}"
         yield _subject("allennlp_light", name, source.format(more=more), whole)
-
-
-def textbook() -> Iterator[Subject]:
-    """A masked softmax that writes into its argument, as a textbook's library has it."""
-    source = (
-        "import torch\n\n\n"
-        "def masked_softmax(scores, lengths):\n"
-        "    rows = scores.reshape(-1, scores.shape[-1])\n"
-        "    counts = torch.repeat_interleave(lengths, scores.shape[1])\n"
-        "    rows[torch.arange(rows.shape[1]) >= counts[:, None]] = -1e6\n"
-        "    return rows.reshape(scores.shape).softmax(dim=-1)\n"
-    )
-    contract = {
-        "target": "wrapped.py:masked_softmax",
-        "inputs": {"scores": "batch T_dec T_enc", "lengths": "batch"},
-        "kinds": {"lengths": "lengths"},
-        "returns": [{"name": "weights", "axes": "batch T_dec T_enc"}],
-        "weights": {"output": "weights", "sums_to_one_over": -1},
-        "score": "none",
-    }
-    name = "textbook/masked_softmax (in our words)"
-    yield Subject(name, "textbook", "textbook", source, "masked_softmax", contract)
 
 
 def _subject(library: str, name: str, source: str, contract: dict[str, Any]) -> Subject:

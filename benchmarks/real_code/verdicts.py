@@ -106,7 +106,7 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         r"torch/MultiheadAttention \(batch_first forgotten\)",
         "RG106",
         "true",
-        "",
+        "torch batch first",
         "examples attend to each other (a mistake of the caller that raises nothing)",
     ),
     (
@@ -145,6 +145,14 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         'attns["std"] comes as (tgt, batch, src); the manual says (batch, tgt, src)',
     ),
     (
+        r"allennlp_light/LinearAttention",
+        "RG105",
+        "true",
+        "allennlp one key",
+        "`squeeze(1)` takes the axis of the keys where there is one: every example gets the "
+        "weights of all",
+    ),
+    (
         r"allennlp_light/",
         "RG303",
         "true",
@@ -174,7 +182,7 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "even weights are returned for a row whose output is zeroed",
     ),
     (
-        r"x_transformers/Attention \(top keys\)",
+        r"x_transformers/Attention \(top keys",
         "RG105",
         "true",
         "x-transformers top",
@@ -188,7 +196,7 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "tokens are shifted without the mask: content of padding moves the next real row",
     ),
     (
-        r"x_transformers/Attention \((selective|alibi by content)\)",
+        r"x_transformers/Attention \((selective|alibi by content)",
         "RG202",
         "design",
         "",
@@ -196,10 +204,47 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "padding at either end does not",
     ),
     (
-        r"textbook/masked_softmax",
+        r"x_transformers/Attention \(scaled talking heads",
+        "RG303",
+        "design",
+        "",
+        "weights are multiplied by mixed scores after the softmax, as the option says",
+    ),
+    (
+        r"x_transformers/Attention \(gumbel",
+        "RG803",
+        "design",
+        "",
+        "weights are sampled, in eval mode too",
+    ),
+    (
+        r"x_transformers/(Attention \(own values left out|\w+ \(orthog_residual)",
+        "RG20[23]",
+        "true",
+        "x-transformers orthogonal",
+        "projections run over positions and features at once: with a causal mask later "
+        "positions move earlier rows, and padding moves real ones",
+    ),
+    (
+        r"x_transformers/\w+ \(num_residual_streams",
+        "RG301",
+        "true",
+        "x-transformers streams",
+        "the softmax of the mixing matrix runs over an axis of size 1 (`(s1 s2)` is split "
+        "where there are two axes already), so that the matrix is constant and is not learned",
+    ),
+    (
+        r"onmt/TransformerDecoderLayer \(parallel residual",
+        "RG701",
+        "true",
+        "opennmt parallel",
+        "`layer_norm_res` is made and never used",
+    ),
+    (
+        r"d2l/masked_softmax",
         "RG803",
         "true",
-        "",
+        "d2l",
         "the scores of the caller are overwritten with -1e6",
     ),
 )

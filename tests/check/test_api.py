@@ -191,12 +191,8 @@ def _known(kind, *arguments, **options):
             {"batch_first": True, "kdim": 20, "vdim": 12},
             "`query` is (batch, T, d), as batch_first=True has it",
         ),
-        (
-            "MultiheadAttention",
-            {"add_bias_kv": True, "bias": False},
-            "`attn_mask` is not given",
-        ),
-        ("TransformerEncoderLayer", {"batch_first": True}, "`src_mask` is not given"),
+        ("MultiheadAttention", {"add_bias_kv": True, "bias": False}, "`attn_mask` is left out"),
+        ("TransformerEncoderLayer", {"batch_first": True}, "`src_mask` is left out"),
         ("TransformerDecoderLayer", {"norm_first": True}, "`tgt_mask` is causal"),
     ],
 )

@@ -8,7 +8,16 @@ import pytest
 
 from regard.check.contract import Contract
 from regard.check.sizes import Sizes
-from regard.check.subject import Crash, Instance, Loaded, Outcome, TookTooLong, limit, load
+from regard.check.subject import (
+    Crash,
+    Instance,
+    Loaded,
+    Outcome,
+    TookTooLong,
+    limit,
+    load,
+    surroundings,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -170,3 +179,18 @@ def spin_twice() -> None:
 def test_blocks_of_time_nest_and_the_outer_one_goes_on() -> None:
     with pytest.raises(TookTooLong), limit(0.2):
         spin_twice()
+
+
+def test_a_module_that_its_own_package_imports_from_loads(tmp_path, monkeypatch) -> None:
+    package = tmp_path / "package_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("from package_of_test.layer import Layer\n")
+    (package / "sizes.py").write_text("SIZE = 7\n")
+    source = "from package_of_test.sizes import SIZE\n\n\nclass Layer:\n    size = SIZE\n"
+    path = str(package / "layer.py")
+    (package / "layer.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with surroundings(path, package="package_of_test"):
+        result = load(source.replace("size = SIZE", "size = SIZE + 4"), path, "Layer")
+    assert isinstance(result, Loaded), result
+    assert result.target.size == 11

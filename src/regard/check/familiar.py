@@ -82,7 +82,7 @@ def _multihead(layer: Any) -> _Described:
         contract["returns"].append({"name": "weights", "axes": "batch T_dec T_enc"})
         contract["weights"] = {"output": "weights", "sums_to_one_over": -1}
         contract["score"] = "scaled_dot"
-    says = (*_said_order(layer.batch_first, "query"), _PADDING, "`attn_mask` is not given")
+    says = (*_said_order(layer.batch_first, "query"), _PADDING, "`attn_mask` is left out")
     return contract, says
 
 
@@ -95,7 +95,7 @@ def _encoder(layer: Any) -> _Described:
         "kinds": {"src_key_padding_mask": "drop"},
         "returns": [{"name": "output", "axes": axes}],
     }
-    return contract, (*_said_order(first, "src"), _PADDING, "`src_mask` is not given")
+    return contract, (*_said_order(first, "src"), _PADDING, "`src_mask` is left out")
 
 
 def _decoder(layer: Any) -> _Described:

@@ -324,3 +324,66 @@ def test_rows_of_a_table_that_a_longer_sequence_uses_are_not_dead() -> None:
         "positions": "relative",
     }
     assert failing(TABLE, statements) == []
+
+
+FEWEST = SPARSE.replace("min(3, scores.shape[-1])", "min(2, scores.shape[-1])").replace(
+    "    return weights @ value", "    return weights @ value, weights"
+)
+
+
+def test_the_two_largest_of_every_head_leave_out_no_key_for_good() -> None:
+    heads = {
+        **CROSS,
+        "inputs": {
+            **{n: f"batch heads T_{t} d_head" for n, t in (("query", "dec"), ("key", "enc"))},
+            "value": "batch heads T_enc d_v",
+            "mask": "batch T_enc",
+        },
+        "returns": [
+            {"name": "context", "axes": "batch heads T_dec d_v"},
+            {"name": "weights", "axes": "batch heads T_dec T_enc"},
+        ],
+        "weights": {"output": "weights", "sums_to_one_over": -1},
+    }
+    source = SCORED.replace("key.transpose(1, 2)", "key.transpose(2, 3)").replace(
+        "mask[:, None]", "mask[:, None, None]"
+    )
+    assert failing(source + FEWEST, heads) == []
+    blind = source + FEWEST.replace(
+        "scores < top", "(scores < top) | (scores == scores[..., :1])"
+    )
+    assert failing(blind, heads)
+
+
+GATED = """
+import torch
+from torch import nn
+
+
+class Wrapped(nn.Module):
+    def __init__(self, heads, d_model):
+        super().__init__()
+        self.gate = nn.Linear(d_model, 3)
+        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
+
+    def forward(self, query, key, value, mask):
+        out, _ = self.attention(query, key, value, key_padding_mask=~mask)
+        gates = self.gate(query).softmax(dim=-1)
+        return torch.einsum("bts,btd->btsd", gates, out).sum(dim=2) * gates[..., :1]
+"""
+
+
+def test_a_softmax_that_weighs_no_keys_has_no_heads_to_count() -> None:
+    statements = {
+        **CROSS,
+        "inputs": {
+            **{n: f"batch T_{t} d_model" for n, t in (("query", "dec"), ("key", "enc"))},
+            "value": "batch T_enc d_model",
+            "mask": "batch T_enc",
+        },
+        "init": {"heads": "heads", "d_model": "d_model"},
+        "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
+    }
+    contract = Contract.from_mapping(statements)
+    results = judge(GATED, "/subjects/gated.py", "Wrapped", contract)
+    assert "heads-declared" not in {v.relation for v in results.failed}

@@ -50,3 +50,19 @@ def test_a_mask_belongs_to_the_argument_that_its_name_mentions():
     source = "def attend(x, memory, memory_mask):\n    return x\n"
     about = {p.name: p.about for p in cast(read(source, "attend"))}
     assert about["memory_mask"] == "memory"
+
+
+def test_a_step_that_may_be_missing_counts_and_is_left_out():
+    source = "class A:\n    def forward(self, layer_in, mask=None, step=None):\n        pass\n"
+    assert parts(source, "A") == {"layer_in": "self", "mask": "mask"}
+
+
+def test_what_a_masked_softmax_takes_are_scores():
+    source = (
+        "import torch\n\n\n"
+        "def masked_softmax(vector, mask):\n"
+        "    return torch.nn.functional.softmax(vector * mask, dim=-1)\n"
+    )
+    assert parts(source, "masked_softmax") == {"vector": "scores", "mask": "mask"}
+    other = source.replace("masked_softmax", "attend")
+    assert parts(other, "attend")["vector"] != "scores"

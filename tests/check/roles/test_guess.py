@@ -6,6 +6,9 @@ import pytest
 
 from regard.check.contract import Contract
 from regard.check.roles import Guess, guess
+from regard.check.roles.cast import cast
+from regard.check.roles.intent import intent
+from regard.check.roles.reading import read
 from regard.check.subject import Loaded, load
 from regard.errors import InputError
 
@@ -272,3 +275,82 @@ def test_a_stated_role_goes_before_the_name_of_an_argument():
 def test_a_polarity_or_a_role_that_is_none_is_refused(flags):
     with pytest.raises(InputError, match=r"polarity|no role"):
         guessed(BARE, "attend", flags=flags)
+
+
+IN_WORDS = """
+    from torch import nn
+
+    class Cross(nn.Module):
+        def __init__(self, embed_dim, num_heads, kdim=None, vdim=None):
+            super().__init__()
+            self.inner = nn.MultiheadAttention(embed_dim, num_heads, kdim=kdim, vdim=vdim)
+
+        def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
+            '''
+            Args:
+                query: shape (L, E_q) for one example, (L, N, E_q) for many.
+                key: shape (S, E_k) for one example, (S, N, E_k) for many.
+                value: shape (S, E_v) for one example, (S, N, E_v) for many.
+                key_padding_mask: (N, S), keys to ignore. Binary and float masks will do.
+                attn_mask: (L, S), which queries may not read which keys.
+            '''
+            return self.inner(
+                query, key, value, key_padding_mask=key_padding_mask, attn_mask=attn_mask
+            )
+"""
+
+
+def test_sizes_with_words_of_their_own_fall_back_to_the_one_that_is_given():
+    found = guessed(IN_WORDS, "Cross")
+    assert found.contract.inputs == {
+        "query": "T_dec batch d_model",
+        "key": "T_enc batch d_model",
+        "value": "T_enc batch d_model",
+        "key_padding_mask": "batch T_enc",
+    }
+    assert found.contract.kinds == {"key_padding_mask": "drop"}
+    assert found.contract.weights == found.contract.returns[1].name
+    assert any("`attn_mask` is left out" in text for text in found.assumptions)
+
+
+def test_a_pattern_that_a_mask_brings_is_not_the_codes_own():
+    words = "    :param mask: target mask (so as not to condition on future steps)"
+    source = f"def attend(query, key, mask):\n    '''\n{words}\n    '''\n    return query\n"
+    reading = read(source, "attend")
+    assert intent(reading, cast(reading)).causal is None
+    reading = read(source.replace(":param mask: target mask", "Never reads"), "attend")
+    assert intent(reading, cast(reading)).causal == "top_left"
+
+
+BESIDE = """
+    import torch
+    from torch import nn
+
+    class Pool(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.state = nn.GRUCell(size, size)
+            self.query = nn.Parameter(torch.randn(size))
+
+        def forward(self, keys):
+            weights = (keys @ self.query).softmax(dim=-1)
+            context = torch.einsum("bt,btd->bd", weights, keys)
+            return self.state(context)
+"""
+
+
+def test_a_recurrent_network_behind_the_keys_gives_them_no_order():
+    assert guessed(BESIDE, "Pool").contract.positions is False
+
+
+@pytest.mark.parametrize("option", ["add_bias_kv", "add_zero_attn"])
+def test_a_layer_with_keys_of_its_own_promises_no_softmax_over_the_given_ones(option):
+    def score(options):
+        inner = f"nn.MultiheadAttention(embed_dim, num_heads{options})"
+        source = IN_WORDS.replace(
+            "nn.MultiheadAttention(embed_dim, num_heads, kdim=kdim, vdim=vdim)", inner
+        )
+        return guessed(source, "Cross").contract.score
+
+    assert score("") == "scaled_dot"
+    assert score(f", {option}=True") is None

@@ -56,3 +56,19 @@ def test_the_code_tells_in_which_form_a_mask_is_stored():
     ):
         reading = read(f"def attend(q, mask):\n    return {line}\n", "attend")
         assert forms_of("mask", meaning_of("mask", reading), reading)[0] == form
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("Binary and float masks are supported.", "drop"),
+        ("key_padding_mask: a boolean or a float.", "drop"),
+        ("key_padding_mask: a float.", "drop_float01"),
+        ("key_padding_mask is 1.0 on padding.", "drop_float01"),
+    ],
+)
+def test_of_two_forms_that_are_said_the_boolean_is_tried_first(text, form):
+    source = f'def attend(q, key_padding_mask):\n    """{text}"""\n    return q\n'
+    reading = read(source, "attend")
+    name = "key_padding_mask"
+    assert forms_of(name, meaning_of(name, reading), reading)[0] == form

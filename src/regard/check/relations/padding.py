@@ -89,7 +89,6 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
             if calm is not None:
                 light &= np.abs(calm).min(axis=1) < 1e-9
         if light.any() and not heavy.any():
-            # Sparse weights leave others out for other content: a head at a time.
             light &= stays(bench, args, light[:, None] & (np.abs(weights) < 1e-9))
         if heavy.any() or light.any():
             return _disobeyed(here, name, heavy, light)
@@ -371,8 +370,7 @@ def _same_rows(here: Layout, bench: Bench, args: dict[str, Any], _: str) -> Verd
 
 
 def _disobeyed(here: Layout, name: str, heavy: np.ndarray, light: np.ndarray) -> Verdict:
-    # A saturated softmax leaves a few allowed keys unread as well.
-    inverted = bool(heavy.any()) and 4 * light.sum() >= heavy.sum()
+    inverted = heavy.any() and 4 * light.sum() >= heavy.sum()  # some vanish when saturated
     code = "RG201" if inverted else "RG202" if heavy.any() else "RG201"
     text = (
         f"`{name}` works the wrong way round: keys it forbids are read, keys it allows are not"

@@ -9,7 +9,6 @@ import numpy as np
 
 from regard.check.contract import Contract
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
-from regard.check.roles.cast import ROLES
 from regard.check.roles.fit import FATAL, Fit
 from regard.check.roles.headed import headed
 from regard.check.roles.known import Known
@@ -17,10 +16,11 @@ from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
 from regard.check.roles.results import Results
 from regard.check.roles.sizing import given
+from regard.check.roles.stating import merged, refuse_unknown
 from regard.check.roles.trial import Trial
 from regard.check.roles.unusual import is_pattern
 from regard.check.subject import Crash, Loaded
-from regard.errors import InputError, RegardError, explain
+from regard.errors import RegardError
 
 __all__ = ["Guess", "guess"]
 
@@ -72,8 +72,8 @@ def guess(
     """
     flags = dict(flags or {})
     mask, roles = flags.pop("mask", ""), flags.pop("roles", {})
-    _look_at(mask, roles)
-    stated = _merged(declared, flags)
+    refuse_unknown(mask, roles)
+    stated = merged(declared, flags)
     try:
         reading = read(loaded.source, loaded.entry)
     except (SyntaxError, ValueError, RecursionError):
@@ -101,21 +101,7 @@ class _Guesser:
             return self._none("no axes were found with which the code runs", fit.farthest)
         contract = trial.contract
         if found is not None and found.returns:
-            contract = self._polarity(self._returning(contract, found))
-            if contract.kinds != trial.contract.kinds:
-                # What comes back has other numbers under another mask.
-                bare = replace(
-                    contract, returns=self.known.stated.returns, weights=None, sums_over=()
-                )
-                again = fit.rate(replace(trial, contract=bare)) if trial.runs else None
-                found = again[1] if again is not None else found
-            contract = self._returning(contract, found)
-            if found.weights and not found.sure:
-                self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
-            contract = headed(self.known, contract) if trial.runs else contract
-            contract = self._pooling(contract)
-            contract = self._pattern(contract)
-            contract = self._order(contract)
+            contract = self._behaving(fit, trial, found)
         if fit.runs_when:
             self.reasons["runs only when"] = fit.runs_when
         self._say_intent(contract)
@@ -144,6 +130,24 @@ class _Guesser:
         return Guess(
             contract, confident, tuple(self.assumptions), self.reasons, frozenset(worded)
         )
+
+    def _behaving(self, fit: Fit, trial: Trial, found: Results) -> Contract:
+        """The contract with what runs tell of it: masks, results, who reads whom."""
+        contract = self._polarity(self._returning(trial.contract, found))
+        if contract.kinds != trial.contract.kinds:
+            # What comes back has other numbers under another mask.
+            bare = replace(
+                contract, returns=self.known.stated.returns, weights=None, sums_over=()
+            )
+            again = fit.rate(replace(trial, contract=bare)) if trial.runs else None
+            found = again[1] if again is not None else found
+        contract = self._returning(contract, found)
+        if found.weights and not found.sure:
+            self._guess("weights", f"`{found.weights}` is the alignment ({found.how})")
+        contract = headed(self.known, contract) if trial.runs else contract
+        contract = self._pooling(contract)
+        contract = self._pattern(contract)
+        return self._order(contract)
 
     def _returning(self, contract: Contract, found: Results) -> Contract:
         """The contract with the results that were found, where none are declared."""
@@ -361,36 +365,3 @@ def _corner(moved: np.ndarray) -> str | None:
     if (moved == (k <= q)).all():
         return "top_left"
     return "bottom_right" if (moved == (k <= q + keys - rows)).all() else None
-
-
-def _look_at(mask: Any, roles: Any) -> None:
-    if mask not in ("", None, "keep", "drop"):
-        raise InputError(
-            explain("check: `mask` is no polarity", expected="keep or drop", got=repr(mask))
-        )
-    for name, role in roles.items():
-        if role not in ROLES:
-            raise InputError(
-                explain(
-                    f"check: `{name}` has no role of that name",
-                    expected=", ".join(ROLES),
-                    got=repr(role),
-                )
-            )
-
-
-def _merged(declared: Contract | None, flags: Mapping[str, Any] | None) -> Contract:
-    base = declared or Contract()
-    if not flags:
-        return base
-    given = Contract.from_mapping(flags, "flags")
-    changes: dict[str, Any] = {k: getattr(given, k) for k in flags if k not in _TABLES}
-    for name in _TABLES:
-        if name in flags:
-            changes[name] = {**getattr(base, name), **getattr(given, name)}
-    if "weights" in flags:
-        changes["sums_over"] = given.sums_over
-    return replace(base, **changes)
-
-
-_TABLES = ("inputs", "init", "kinds", "values", "sizes")

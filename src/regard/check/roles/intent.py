@@ -280,9 +280,8 @@ def _without_masks(words: str, cast: tuple[Part, ...]) -> str:
     masks = "|".join(re.escape(p.name) for p in cast if p.role in ("mask", "bias"))
     if not masks:
         return words
-    about = (
-        rf"^[ \t]*(:param[ \t]+|[-*][ \t]+)?[`*]*({masks})[`*]*[ \t]*(\([^)\n]*\))?[ \t]*:.*$"
-    )
+    name = rf"(:param[ \t]+|[-*][ \t]+)?[`*]*({masks})[`*]*"
+    about = rf"^[ \t]*{name}[ \t]*(\([^)\n]*\))?[ \t]*:.*$"
     return re.sub(about, "", words, flags=re.MULTILINE)
 
 

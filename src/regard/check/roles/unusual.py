@@ -23,7 +23,8 @@ _NO_SOFTMAX = re.compile(
     re.IGNORECASE,
 )
 _SPARSE = re.compile(
-    r"\.topk\(|\btopk\(|\bkthvalue\(|\bargpartition\(|argmax\(|gumbel|sparsemax|entmax"
+    r"\.topk\(|\btopk\(|\bkthvalue\(|\bargpartition\(|argmax\(|gumbel|sparsemax|entmax|"
+    r"\badd_(bias_kv|zero_attn|zero_kv)=True"  # a library's layer with keys of its own
 )
 SORTED = re.compile(r"\bsort\(")
 
