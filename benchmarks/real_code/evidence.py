@@ -133,7 +133,7 @@ def opennmt_parallel() -> Figures:
     with torch.no_grad():
         layer.layer_norm_res.weight.add_(5.0)
     return {
-        "change with other weights of layer_norm_res": _gap(before, layer(x, memory, *masks)[0])
+        "change with other weights of layer_norm_res": gap(before, layer(x, memory, *masks)[0])
     }
 
 
@@ -147,7 +147,7 @@ def textbook() -> Figures:
     scores = torch.randn(2, 3, 5)
     given = scores.clone()
     masked_softmax(scores, torch.tensor([2, 4]))
-    return {"largest change of the argument": _gap(given, scores)}
+    return {"largest change of the argument": gap(given, scores)}
 
 
 def torch_batch_first() -> Figures:
@@ -159,7 +159,7 @@ def torch_batch_first() -> Figures:
     other = x.clone()
     other[1:] = torch.randn(2, 5, 8)
     a, b = (layer(each, each, each, need_weights=False)[0] for each in (x, other))
-    return {"change of example 0 when the others change": _gap(a[0], b[0])}
+    return {"change of example 0 when the others change": gap(a[0], b[0])}
 
 
 def torch_empty_row() -> Figures:
@@ -264,7 +264,7 @@ def x_transformers_orthogonal() -> Figures:
         x = torch.randn(1, 9, 16)
         other = x.clone()
         other[:, -1] = torch.randn(16)
-        figures[f"change of the rows before, {name}"] = _gap(
+        figures[f"change of the rows before, {name}"] = gap(
             layers(x)[:, :-1], layers(other)[:, :-1]
         )
     return figures
@@ -281,7 +281,7 @@ def x_transformers_streams() -> Figures:
     with torch.no_grad():
         layer.static_alpha[:, 1:] = 9.0 * torch.randn(3, 3)
     return {
-        "change of the mixed streams with another mixing matrix": _gap(
+        "change of the mixed streams with another mixing matrix": gap(
             before, layer.prepare(x)[1]
         )
     }

@@ -203,6 +203,30 @@ def vits() -> Figures:
     return {"change with another `key_value_states`": gap(a, b)}
 
 
+def prophetnet() -> Figures:
+    """The encoder's attentions, which its manual calls those after the softmax."""
+    import torch  # noqa: PLC0415
+    from transformers import ProphetNetConfig  # noqa: PLC0415
+    from transformers.models.prophetnet.modeling_prophetnet import (  # noqa: PLC0415
+        ProphetNetEncoder,
+    )
+
+    config = ProphetNetConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_encoder_layers=2,
+        num_encoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        max_position_embeddings=40,
+    )
+    encoder = ProphetNetEncoder(config).eval()
+    weights = encoder(torch.randint(1, 49, (2, 7)), output_attentions=True).attentions[0]
+    return {
+        "least entry": float(weights.min()),
+        "largest sum over the keys": float(weights.sum(-1).max()),
+    }
+
+
 def gap(a: Any, b: Any) -> float:
     """Return the largest difference."""
     return float((a - b).abs().max())
@@ -215,6 +239,7 @@ TRANSFORMERS: dict[str, Callable[[], Figures]] = {
     "nystromformer": nystromformer,
     "convbert": convbert,
     "mra": mra,
+    "prophetnet": prophetnet,
     "vits": vits,
     "vjepa2": vjepa2,
     "informer": informer,

@@ -21,7 +21,9 @@ _IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNOREC
 _ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha", re.IGNORECASE)
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
-_NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
+_NOWHERE = re.compile(
+    r"if self\.(sliding_window is not None|(config\.)?(use|is)_(\w+_)?rope)|no_?rope|NoPE"
+)
 _NORMED_LATER = re.compile(r"apply_\w*rotary[\s\S]*?self\.(q\w*norm\w*)\(")
 _EXTRA_KEYS = re.compile(r"sink|s_aux|bias_k|add_zero")
 _SCALED = re.compile(r"scaling = self\.head_dim ?\*\* ?-0\.5|attention_head_size ?\*\* ?-0\.5")
@@ -33,6 +35,7 @@ _ORDERED = re.compile(
 _UNSTATED = {
     "zaya": "its mask is a table, and its projections look at earlier positions",
     "inkling": "its keys are convolved over positions under a mask of their own",
+    "rwkv": "how far it looks is a decay that it learns",
     "longt5": "it looks at blocks and at summaries of them",
     "swiftformer": "it pools queries into one and has no keys",
 }

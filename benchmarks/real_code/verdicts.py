@@ -51,6 +51,13 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "without its CUDA kernel the context is all zeros, and nothing says so",
     ),
     (
+        r"transformers/prophetnet\.ProphetNetAttention",
+        "RG303",
+        "true",
+        "prophetnet",
+        "the scores before the softmax are returned as attention weights",
+    ),
+    (
         r"transformers/vjepa2\.VJEPA2Pooler",
         "RG207",
         "true",
