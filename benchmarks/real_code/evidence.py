@@ -9,186 +9,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from real_code.evidence_transformers import TRANSFORMERS, Figures, gap
+
 __all__ = ["EVIDENCE", "measured"]
-
-Figures = dict[str, float]
-
-
-def blip() -> Figures:
-    """Encoder padding in the text model's cross-attention."""
-    import torch  # noqa: PLC0415
-    from transformers.models.blip.configuration_blip import BlipTextConfig  # noqa: PLC0415
-    from transformers.models.blip.modeling_blip_text import BlipTextModel  # noqa: PLC0415
-
-    config = BlipTextConfig(
-        hidden_size=32,
-        encoder_hidden_size=24,
-        num_attention_heads=4,
-        num_hidden_layers=2,
-        intermediate_size=48,
-        vocab_size=50,
-        max_position_embeddings=40,
-        is_decoder=True,
-    )
-    model = BlipTextModel(config, add_pooling_layer=False).eval()
-    words, pixels = torch.randint(1, 49, (2, 5)), torch.randn(2, 7, 24)
-    keep = torch.ones(2, 7, dtype=torch.long)
-    cut = keep.clone()
-    cut[:, 4:] = 0
-
-    def run(seen: Any, mask: Any) -> Any:
-        return model(
-            words, encoder_hidden_states=seen, encoder_attention_mask=mask, is_decoder=True
-        ).last_hidden_state
-
-    louder = pixels.clone()
-    louder[:, 4:] = 9.0
-    return {
-        "change when the encoder's mask forbids three keys": _gap(
-            run(pixels, keep), run(pixels, cut)
-        ),
-        "change with the content of the keys that are forbidden": _gap(
-            run(pixels, cut), run(louder, cut)
-        ),
-    }
-
-
-def imagegpt() -> Figures:
-    """Encoder padding in ImageGPT's cross-attention."""
-    import torch  # noqa: PLC0415
-    from transformers import ImageGPTConfig  # noqa: PLC0415
-    from transformers.models.imagegpt.modeling_imagegpt import ImageGPTAttention  # noqa: PLC0415
-
-    config = ImageGPTConfig(n_embd=32, n_head=4, n_positions=16, vocab_size=20)
-    layer = ImageGPTAttention(config, is_cross_attention=True, layer_idx=0).eval()
-    query, memory = torch.randn(2, 5, 32), torch.randn(2, 7, 32)
-    bias = torch.zeros(2, 1, 1, 7)
-    bias[..., 4:] = torch.finfo(torch.float32).min
-
-    def run(mask: Any) -> Any:
-        return layer(query, encoder_hidden_states=memory, encoder_attention_mask=mask)[0]
-
-    return {"change when the encoder's mask forbids three keys": _gap(run(None), run(bias))}
-
-
-def autoformer() -> Figures:
-    """Examples of a batch that know each other."""
-    import torch  # noqa: PLC0415
-    from transformers.models.autoformer.modeling_autoformer import (  # noqa: PLC0415
-        AutoformerAttention,
-    )
-
-    layer = AutoformerAttention(embed_dim=32, num_heads=4, layer_idx=0).eval()
-    batch = torch.randn(3, 12, 32)
-    together = layer(batch)[0]
-    other = batch.clone()
-    other[1:] = torch.randn(2, 12, 32)
-    return {
-        "change of example 0 when the others change": _gap(together[0], layer(other)[0][0]),
-        "example 0 alone against in the batch": _gap(together[0], layer(batch[:1])[0][0]),
-    }
-
-
-def nystromformer() -> Figures:
-    """Padding that reaches real tokens through the convolution over values."""
-    import torch  # noqa: PLC0415
-    from transformers import NystromformerConfig, NystromformerModel  # noqa: PLC0415
-
-    config = NystromformerConfig(
-        vocab_size=50,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=80,
-    )
-    model = NystromformerModel(config).eval()
-    words = torch.randint(1, 49, (1, 12))
-    mask = torch.ones(1, 12, dtype=torch.long)
-    mask[:, 8:] = 0
-    other = words.clone()
-    other[:, 8:] = torch.randint(1, 49, (1, 4))
-    a, b = (model(w, attention_mask=mask).last_hidden_state[:, :8] for w in (words, other))
-    return {"change of real tokens with the words that are masked": _gap(a, b)}
-
-
-def mra() -> Figures:
-    """What comes out where the CUDA kernel is not there."""
-    import torch  # noqa: PLC0415
-    from transformers import MraConfig  # noqa: PLC0415
-    from transformers.models.mra.modeling_mra import MraSelfAttention  # noqa: PLC0415
-
-    config = MraConfig(hidden_size=64, num_attention_heads=2, max_position_embeddings=64)
-    layer = MraSelfAttention(config).eval()
-    found = layer(torch.randn(2, 64, 64), torch.zeros(2, 1, 1, 64))[0]
-    return {"largest entry of the context": float(found.abs().max())}
-
-
-def vjepa2() -> Figures:
-    """A mask under the eager form of attention and under the fused one."""
-    import torch  # noqa: PLC0415
-    from transformers import VJEPA2Config  # noqa: PLC0415
-    from transformers.models.vjepa2.modeling_vjepa2 import (  # noqa: PLC0415
-        VJEPA2PoolerCrossAttention,
-    )
-
-    figures = {}
-    for form in ("eager", "sdpa"):
-        torch.manual_seed(0)
-        config = VJEPA2Config(hidden_size=32, num_attention_heads=4)
-        config._attn_implementation = form
-        layer = VJEPA2PoolerCrossAttention(config).eval()
-        query, memory = torch.randn(2, 5, 32), torch.randn(2, 7, 32)
-        bias = torch.zeros(2, 1, 5, 7)
-        bias[..., 4:] = torch.finfo(torch.float32).min
-        a, b = (layer(query, memory, memory, mask)[0] for mask in (None, bias))
-        figures[f"change when the mask forbids three keys, {form}"] = _gap(a, b)
-    return figures
-
-
-def informer() -> Figures:
-    """Two equal calls in eval mode."""
-    import torch  # noqa: PLC0415
-    from transformers.models.informer.modeling_informer import (  # noqa: PLC0415
-        InformerProbSparseAttention,
-    )
-
-    layer = InformerProbSparseAttention(32, 4, sampling_factor=1, layer_idx=0).eval()
-    x = torch.randn(2, 24, 32)
-    return {"change between two equal calls": _gap(layer(x)[0], layer(x)[0])}
-
-
-def hunyuan() -> Figures:
-    """Scores of equal content: one factor a feature, applied after the rotation."""
-    import torch  # noqa: PLC0415
-    from transformers.models.hunyuan_v1_dense import modeling_hunyuan_v1_dense as m  # noqa: PLC0415
-
-    norm = m.HunYuanDenseV1RMSNorm(10)
-    place = torch.arange(9)[:, None] * 10000.0 ** (-torch.arange(0, 10, 2) / 10)
-    angle = torch.cat((place, place), dim=-1)[None]
-    q = torch.randn(1, 1, 1, 10).expand(1, 1, 9, 10)
-    figures = {}
-    for what in ("ones", "learned"):
-        if what == "learned":
-            with torch.no_grad():
-                norm.weight.copy_(1.0 + 0.15 * torch.randn(10))
-        turned, _ = m.apply_rotary_pos_emb(q, q, angle.cos(), angle.sin())
-        turned = norm(turned)
-        scores = (turned @ turned.transpose(2, 3))[0, 0]
-        gap = _gap(scores[:-1, :-1], scores[1:, 1:])
-        figures[f"change of scores along a diagonal, factors {what}"] = gap
-    return figures
-
-
-def doge() -> Figures:
-    """A mask that is an exponential of an unbounded projection."""
-    import torch  # noqa: PLC0415
-    from torch.nn import functional  # noqa: PLC0415
-
-    a, projected = torch.tensor([0.9]), torch.tensor([110.0])
-    return {
-        "exp(A * softplus(dt)) in float32": float((a * functional.softplus(projected)).exp())
-    }
 
 
 def opennmt_copy() -> Figures:
@@ -224,8 +47,8 @@ def opennmt_coverage() -> Figures:
     with torch.no_grad():
         layer(torch.randn(3, 5, 8), memory, coverage=torch.rand(3, 7))
     return {
-        "change of the states with another coverage layer": _gap(before, run(lengths)[0]),
-        "change of the argument `enc_out` by a direct call": _gap(given, memory),
+        "change of the states with another coverage layer": gap(before, run(lengths)[0]),
+        "change of the argument `enc_out` by a direct call": gap(given, memory),
     }
 
 
@@ -274,7 +97,7 @@ def joeynmt() -> Figures:
     first, second = torch.randn(2, 7, 8), torch.randn(2, 7, 8)
     layer.compute_proj_keys(first)
     a, b = (layer(query=query, mask=mask, values=v)[1] for v in (first, second))
-    return {"change of the weights with other values": _gap(a, b)}
+    return {"change of the weights with other values": gap(a, b)}
 
 
 def allennlp() -> Figures:
@@ -310,7 +133,7 @@ def opennmt_parallel() -> Figures:
     with torch.no_grad():
         layer.layer_norm_res.weight.add_(5.0)
     return {
-        "change with other weights of layer_norm_res": _gap(before, layer(x, memory, *masks)[0])
+        "change with other weights of layer_norm_res": gap(before, layer(x, memory, *masks)[0])
     }
 
 
@@ -324,7 +147,7 @@ def textbook() -> Figures:
     scores = torch.randn(2, 3, 5)
     given = scores.clone()
     masked_softmax(scores, torch.tensor([2, 4]))
-    return {"largest change of the argument": _gap(given, scores)}
+    return {"largest change of the argument": gap(given, scores)}
 
 
 def torch_batch_first() -> Figures:
@@ -336,7 +159,7 @@ def torch_batch_first() -> Figures:
     other = x.clone()
     other[1:] = torch.randn(2, 5, 8)
     a, b = (layer(each, each, each, need_weights=False)[0] for each in (x, other))
-    return {"change of example 0 when the others change": _gap(a[0], b[0])}
+    return {"change of example 0 when the others change": gap(a[0], b[0])}
 
 
 def torch_empty_row() -> Figures:
@@ -368,7 +191,7 @@ def torch_repeat() -> Figures:
         return layer(x, x, x, attn_mask=each, need_weights=False)[0]
 
     right = run(masks.repeat_interleave(2, dim=0))
-    return {"change of the result by repeat": _gap(run(masks.repeat(2, 1, 1)), right)}
+    return {"change of the result by repeat": gap(run(masks.repeat(2, 1, 1)), right)}
 
 
 def keras_query_mask() -> Figures:
@@ -380,7 +203,7 @@ def keras_query_mask() -> Figures:
     q, v = torch.randn(2, 5, 8), torch.randn(2, 7, 8)
     nobody = torch.zeros(2, 5, dtype=torch.bool)
     return {
-        "change when every query is masked": _gap(layer(q, v), layer(q, v, query_mask=nobody))
+        "change when every query is masked": gap(layer(q, v), layer(q, v, query_mask=nobody))
     }
 
 
@@ -394,7 +217,7 @@ def keras_empty_row() -> Figures:
     layer(q, v)
     nothing = torch.zeros(1, 5, 7, dtype=torch.bool)
     with_weights = layer(q, v, attention_mask=nothing, return_attention_scores=True)[0]
-    return {"change by asking": _gap(layer(q, v, attention_mask=nothing), with_weights)}
+    return {"change by asking": gap(layer(q, v, attention_mask=nothing), with_weights)}
 
 
 def x_transformers() -> Figures:
@@ -441,7 +264,7 @@ def x_transformers_orthogonal() -> Figures:
         x = torch.randn(1, 9, 16)
         other = x.clone()
         other[:, -1] = torch.randn(16)
-        figures[f"change of the rows before, {name}"] = _gap(
+        figures[f"change of the rows before, {name}"] = gap(
             layers(x)[:, :-1], layers(other)[:, :-1]
         )
     return figures
@@ -458,7 +281,7 @@ def x_transformers_streams() -> Figures:
     with torch.no_grad():
         layer.static_alpha[:, 1:] = 9.0 * torch.randn(3, 3)
     return {
-        "change of the mixed streams with another mixing matrix": _gap(
+        "change of the mixed streams with another mixing matrix": gap(
             before, layer.prepare(x)[1]
         )
     }
@@ -482,25 +305,13 @@ def x_transformers_left() -> Figures:
         other = x.clone()
         other[:, :3] = torch.randn(1, 3, 16)
         a, b = (layers(each, mask=mask)[:, 3:] for each in (x, other))
-        figures[f"change of real rows, {name}"] = _gap(a, b)
+        figures[f"change of real rows, {name}"] = gap(a, b)
     return figures
-
-
-def _gap(a: Any, b: Any) -> float:
-    return float((a - b).abs().max())
 
 
 # name -> (module that must be installed, reproduction)
 EVIDENCE: dict[str, tuple[str, Callable[[], Figures]]] = {
-    "blip": ("transformers", blip),
-    "imagegpt": ("transformers", imagegpt),
-    "autoformer": ("transformers", autoformer),
-    "nystromformer": ("transformers", nystromformer),
-    "mra": ("transformers", mra),
-    "vjepa2": ("transformers", vjepa2),
-    "informer": ("transformers", informer),
-    "hunyuan": ("transformers", hunyuan),
-    "doge": ("torch", doge),
+    **{name: ("transformers", each) for name, each in TRANSFORMERS.items()},
     "opennmt copy": ("onmt", opennmt_copy),
     "opennmt coverage": ("onmt", opennmt_coverage),
     "opennmt axes": ("onmt", opennmt_axes),

@@ -16,7 +16,7 @@ from typing import Any
 from real_code.reading import Said
 from real_code.subject import Skip, Subject
 from real_code.turning import forms as positions
-from real_code.wrapper import CONTENT, KEYS, MASK, MEMORY, OF_MEMORY, Form, wrapped
+from real_code.wrapper import CONTENT, KEYS, MASK, MEMORY, OF_MEMORY, VALUES, Form, wrapped
 
 __all__ = ["families", "subjects", "texts"]
 
@@ -29,12 +29,20 @@ _D_MODEL = (
     "model_dim",
     "query_dim",
 )
-_N_HEADS = ("num_heads", "num_attention_heads", "n_heads", "heads", "n_head")
+_N_HEADS = (
+    *("num_heads", "num_attention_heads", "n_heads", "heads", "n_head", "num_attn_heads"),
+)
 _GIVEN = {
     **{"layer_idx": "0", "layer_id": "0", "layer_number": "0", "layer": "0"},
     **{"dropout": "0.0", "attention_dropout": "0.0", "dropout_rate": "0.0"},
     **{"head_dim": "d_head", "kv_dim": "d_model"},
     **{"num_key_value_heads": "kv_heads", "bias": "True", "downsample_rate": "1"},
+    **{"is_causal": "False", "block_index": "0", "attention_type": "'global'"},
+    # Keys are not made fewer.
+    **{"sequence_reduction_ratio": "1", "sequences_reduction_ratio": "1"},
+    **{"spatial_reduction_ratio": "1", "qkv_bias": "True"},
+    **{"nx": "d_model", "n_positions": "64", "cin": "d_model", "c_hidden": "d_head"},
+    **{"c_q": "d_model", "c_k": "d_model", "c_v": "d_model", "no_heads": "heads"},
 }
 
 
@@ -108,12 +116,15 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
 def _forms(said: Said, cross: bool) -> Iterator[Form]:
     parameters = list(inspect.signature(said.kind.forward).parameters.values())[1:]
     names = [p.name for p in parameters]
-    first = names[0] if names else ""
+    beside = (*MEMORY, *KEYS, *VALUES)
+    first = next((n for n in names if n not in beside), names[0] if names else "")
     if first not in CONTENT:
         raise LookupError(f"its first argument is `{first or '*args'}`")
     memory = next((p for p in parameters if p.name in MEMORY), None)
     three = any(n in KEYS for n in names)
     if cross and not (memory or three):
+        return
+    if cross and memory is not None and said.ignores(memory.name):
         return
     if not cross and (three or (memory is not None and memory.default is memory.empty)):
         return
@@ -129,6 +140,8 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
 def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
     if said.time_first or "cu_seqlens" in names:
         return [""]  # masks have another layout there
+    if said.mask_is_idle:
+        return [""]
     form = "boolean" if said.boolean_masks else "additive"
     if cross and any(n in OF_MEMORY for n in names):
         return [f"{form} memory", ""]
@@ -178,10 +191,14 @@ def _configs(loaded: Any, kind: Any) -> list[tuple[str, str] | None]:
         if isinstance(each, type) and each.__module__ == loaded.__name__:
             found.append(getattr(each, "config_class", None))
     found += [c for n, c in vars(loaded).items() if n.endswith("Config")]
+    # A model of several parts names the whole alone: its parts are defined beside it.
+    for module in {c.__module__ for c in found if isinstance(c, type)}:
+        beside = vars(importlib.import_module(module))
+        found += [c for n, c in beside.items() if n.endswith("Config")]
     names = {
         (c.__module__, c.__name__): None
         for c in found
-        if isinstance(c, type) and c.__name__ != "PreTrainedConfig"
+        if isinstance(c, type) and c.__name__ not in ("PreTrainedConfig", "AutoConfig")
     }
     # Parts first: a model of several has no sizes of its own.
-    return [*list(names)[:5]] or [None]
+    return [*list(names)[:7]] or [None]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from real_code.classes import listed
+
 __all__ = ["page"]
 
 _HEAD = """# The check on code that people use
@@ -67,6 +69,8 @@ def page(results: dict[str, Any]) -> str:
     if results.get("guessed"):
         parts.append(_guessed(results["guessed"]))
     parts.append(_skipped(results))
+    if "transformers" in results["libraries"]:
+        parts.append(listed(results, "transformers"))
     return "\n".join(parts)
 
 
@@ -133,7 +137,14 @@ def _guessed(guessed: dict[str, Any]) -> str:
 
 def _skipped(results: dict[str, Any]) -> str:
     lines = ["## Not asked", ""]
-    for why, names in sorted(results["skipped"].items(), key=lambda each: -len(each[1])):
+    asked = {name.split(" (")[0] for name in results["checked"]}
+    left = {
+        why: [n for n in names if n.split(" (")[0] not in asked]
+        for why, names in results["skipped"].items()
+    }
+    for why, names in sorted(left.items(), key=lambda each: -len(each[1])):
+        if not names:
+            continue  # asked in another form
         lines.append(f"* {len(names)}: {why}, as `{names[0]}`.")
     lines += [f"* `{name}`: {why}." for name, why in results["broken"].items()]
     return "\n".join(lines) + "\n"

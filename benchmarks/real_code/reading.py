@@ -17,9 +17,14 @@ _BOOLEAN = re.compile(
     r"attention_mask\.(bool|to\(torch\.bool)|~\(?attention_mask|attention_mask == 0|"
     r"~\(?mask|mask == 0|mask\.logical_not"
 )
+_IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNORECASE)
+_ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha", re.IGNORECASE)
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
-_NOWHERE = re.compile(r"if self\.(sliding_window is not None|use_rope|is_rope)|no_?rope|NoPE")
+_NOWHERE = re.compile(
+    r"if self\.(sliding_window is not None|(config\.)?(use|is)_(\w+_)?rope)|no_?rope|NoPE"
+)
+_NORMED_LATER = re.compile(r"apply_\w*rotary[\s\S]*?self\.(q\w*norm\w*)\(")
 _EXTRA_KEYS = re.compile(r"sink|s_aux|bias_k|add_zero")
 _SCALED = re.compile(r"scaling = self\.head_dim ?\*\* ?-0\.5|attention_head_size ?\*\* ?-0\.5")
 _ORDERED = re.compile(
@@ -30,6 +35,7 @@ _ORDERED = re.compile(
 _UNSTATED = {
     "zaya": "its mask is a table, and its projections look at earlier positions",
     "inkling": "its keys are convolved over positions under a mask of their own",
+    "rwkv": "how far it looks is a decay that it learns",
     "longt5": "it looks at blocks and at summaries of them",
     "swiftformer": "it pools queries into one and has no keys",
 }
@@ -51,6 +57,10 @@ class Said:
     def unstated(self) -> str:
         """Why no contract can state what it does, or ''."""
         why = _UNSTATED.get(self.loaded.__name__.split(".")[2], "")
+        parts = [f for n, f in vars(self.kind).items() if n != "__init__"]
+        text = "\n".join(inspect.getsource(f) for f in parts if inspect.isfunction(f))
+        if "forward" in vars(self.kind) and not _ATTENDS.search(text):
+            why = why or "it is no attention, but a part beside one"
         local = "it looks at a neighbourhood that no contract can state"
         return why or (local if _LOCAL.search(self.code) else "")
 
@@ -69,6 +79,17 @@ class Said:
         """Whether masks are booleans instead of numbers that are added."""
         return bool(_BOOLEAN.search(self.code))
 
+    def ignores(self, name: str) -> bool:
+        """Whether a self-attention takes an argument and never reads it, as its kin do."""
+        body = inspect.getsource(self.kind.forward).split("->", 1)[-1]
+        read = re.sub(r"\"\"\".*?\"\"\"|#[^\n]*", "", body, flags=re.S)
+        return "SelfAttention" in self.kind.__name__ and not re.search(rf"\b{name}\b", read)
+
+    @property
+    def mask_is_idle(self) -> bool:
+        """Whether its signature says that a mask is taken and not used."""
+        return bool(_IDLE_MASK.search(inspect.getsource(self.kind.forward)))
+
     @property
     def time_first(self) -> bool:
         """Whether sequences are (time, batch, features)."""
@@ -83,6 +104,16 @@ class Said:
     def knows_order(self) -> bool:
         """Whether the order of positions may matter."""
         return bool(_ORDERED.search(self.code))
+
+    @property
+    def normed_after_turning(self) -> bool:
+        """Whether a factor a feature comes after the rotation, so that places count."""
+        later = _NORMED_LATER.search(inspect.getsource(self.kind.forward))
+        if later is None:
+            return False
+        built = re.search(rf"self\.{later.group(1)} = ([\w.]+)\(", self.code)
+        kind = getattr(self.loaded, built.group(1), None) if built else None
+        return kind is None or "Parameter(" in inspect.getsource(kind)
 
     @property
     def turns_somewhere(self) -> bool:

@@ -21,10 +21,10 @@ def choose(forms: list[Subject]) -> Subject | Skip:
     why = ""
     for form in forms:
         assert form.contract is not None
-        with limit(15.0):
+        with limit(40.0):
             loaded = load(form.source, _path(form), form.entry)
             if isinstance(loaded, Crash):
-                why = why or f"{loaded.kind}: {loaded.message}"
+                why = _farther(why, f"{loaded.kind}: {loaded.message}")
                 continue
             plain = {k: v for k, v in form.contract.items() if k != "extra keys"}
             case = Case(loaded, Contract.from_mapping(plain))
@@ -33,18 +33,28 @@ def choose(forms: list[Subject]) -> Subject | Skip:
             other = case.bench(1).base
         crash = next((b for b in (base, other) if isinstance(b, Crash)), None)
         if crash is not None:
-            why = why or f"{crash.stage}: {crash.kind}: {crash.message}"
+            why = _farther(why, f"{crash.stage}: {crash.kind}: {crash.message}")
             continue
         wanted = bench.sizes.shape(form.contract["returns"][0]["axes"])
         shapes = [o.shape for o in base.outputs if o is not None]
         if "extra keys" in form.contract and (not shapes or shapes[0] != wanted):
-            why = why or f"its result is {shapes[:1]}, not {wanted}"
+            why = _farther(why, f"its result is {shapes[:1]}, not {wanted}")
             continue
         return _with_weights(form, bench.sizes, shapes)
     first = forms[0]
     return Skip(
         first.name, first.library, first.family, why.splitlines()[0][:200] if why else ""
     )
+
+
+def _farther(one: str, other: str) -> str:
+    """Of two reasons that of the form that came farther: built, called, a result."""
+    stages = ("its result", "call:", "build:")
+
+    def left(why: str) -> int:
+        return next((i for i, stage in enumerate(stages) if why.startswith(stage)), 9)
+
+    return one if one and left(one) <= left(other) else other
 
 
 def _with_weights(form: Subject, sizes: Any, shapes: list[tuple[int, ...]]) -> Subject:

@@ -34,8 +34,7 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "true",
         "autoformer",
         "delays are repeated head by head while values lie example by example: with several "
-        "heads every example is aggregated with delays of others (named RG301: the softmax "
-        "there is one over delays)",
+        "heads every example is aggregated with delays of others",
     ),
     (
         r"transformers/nystromformer\.",
@@ -50,6 +49,13 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "true",
         "mra",
         "without its CUDA kernel the context is all zeros, and nothing says so",
+    ),
+    (
+        r"transformers/prophetnet\.ProphetNetAttention",
+        "RG303",
+        "true",
+        "prophetnet",
+        "the scores before the softmax are returned as attention weights",
     ),
     (
         r"transformers/vjepa2\.VJEPA2Pooler",
@@ -67,49 +73,25 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "without a seed",
     ),
     (
-        r"transformers/hunyuan_",
-        "RG504",
-        "design",
-        "hunyuan",
-        "queries and keys are normalised after the rotation with one factor a feature: scores "
-        "depend on positions, not on distances alone",
-    ),
-    (
         r"transformers/doge\.",
         "RG602",
         "true",
         "doge",
-        "the mask is an exponential of an unbounded projection",
-    ),
-    (
-        r"transformers/pp_ocr",
-        "RG207",
-        "design",
-        "",
-        "`attention_mask` is kept for the signature alone, as a comment there says",
+        "the mask is an exponential of an unbounded projection: large inputs make it infinite",
     ),
     (
         r"transformers/vits\.VitsAttention \(cross\)",
-        "RG",
+        "RG701",
         "true",
-        "",
-        "`key_value_states` is taken and never used (named RG301: keys are the queries' own)",
+        "vits",
+        "`key_value_states` is taken and never used: keys and values are the queries' own",
     ),
     (
         r"transformers/convbert\.",
-        "RG401",
-        "design",
-        "",
-        "a convolution over positions reads masked ones; told as a reshape that cuts across "
-        "axes, which is not the reason",
-    ),
-    (
-        r"transformers/.*",
-        r"RG701 .*indexer",
-        "design",
-        "",
-        "the indexer chooses keys by their rank: no gradient reaches it from the result, and "
-        "it is trained by a loss of its own, which is not part of the library",
+        "RG202",
+        "true",
+        "convbert",
+        "the convolution beside the attention reads positions that the mask forbids",
     ),
     (
         r"torch/MultiheadAttention \(all keys masked, weights",

@@ -8,24 +8,39 @@ from typing import Any
 from real_code.reading import Said
 from real_code.turning import FORMS, own_rotary
 
-__all__ = ["CONTENT", "KEYS", "MASK", "MEMORY", "OF_MEMORY", "Form", "wrapped"]
+__all__ = ["CONTENT", "KEYS", "MASK", "MEMORY", "OF_MEMORY", "VALUES", "Form", "wrapped"]
 
 CONTENT = (
     *("hidden_states", "hidden_state", "x", "query", "queries", "query_states", "input"),
-    *("inputs", "embeddings", "tensor", "features"),
+    *("inputs", "embeddings", "tensor", "features", "from_tensor", "hidden_q", "q_x", "q"),
+    *("query_tensor", "input_tensor", "output", "hidden", "descriptors", "latents"),
 )
-MEMORY = (*("key_value_states", "encoder_hidden_states", "kv", "context", "media", "memory"),)
-KEYS = ("key", "keys", "key_states", "k")
+MEMORY = (
+    *("key_value_states", "encoder_hidden_states", "kv", "context", "media", "memory"),
+    *("to_tensor", "hidden_kv", "kv_x", "cross_attention_states"),
+)
+KEYS = ("key", "keys", "key_states", "k", "key_tensor")
 MASK = ("attention_mask", "mask")
 OF_MEMORY = ("encoder_attention_mask", "cross_attention_mask", "key_mask")
-_VALUES = ("value", "values", "value_states", "v")
+VALUES = ("value", "values", "value_states", "v", "value_tensor")
+# What is added to a sequence: the same everywhere, so that it says nothing of places.
+_ADDED = {
+    **dict.fromkeys(
+        ("residual", "query_point_embedding", "query_position_embeddings", "query_pos"),
+        "torch.full_like(hidden_states, 0.5)",
+    ),
+    **dict.fromkeys(
+        ("key_point_embedding", "key_position_embeddings"), "torch.full_like({memory}, 0.5)"
+    ),
+}
 _ALWAYS = {
     "position_ids": "torch.arange(t)[None].expand(n, t)",
     "output_attentions": "True",
     "cu_seqlens": "torch.tensor([0, t], dtype=torch.int32)",
 }
 _NEEDED = {
-    **{"max_seqlen": "t", "shared_kv_states": "{}"},
+    **{"max_seqlen": "t", "shared_kv_states": "{}", "layer_idx": "0"},
+    **{"attention_similarity": "None", "height": "1", "width": "t"},
     **dict.fromkeys((*OF_MEMORY, *MASK), "None"),
     **dict.fromkeys(("cache", "past_key_values", "layer_past", "alibi"), "None"),
     "position_bias": "None",
@@ -52,7 +67,7 @@ class Wrapped(nn.Module):
         {axes} = hidden_states.shape[:2]
 {made}
         found = self.attention({given})
-        found = found if isinstance(found, tuple) else (found,)
+        found = found if isinstance(found, tuple | list) else (found,)
         return tuple(f for f in found if torch.is_tensor(f)){tail}
 '''
 
@@ -134,7 +149,7 @@ def _argument(form: Form, p: inspect.Parameter, inputs: dict[str, str]) -> str:
         **dict.fromkeys(CONTENT, "hidden_states"),
         **(dict.fromkeys(MEMORY, "memory") if form.cross else {}),
         **dict.fromkeys(KEYS, "key"),
-        **dict.fromkeys(_VALUES, "value"),
+        **dict.fromkeys(VALUES, "value"),
     }
     if p.name in names:
         name = names[p.name]
@@ -145,8 +160,10 @@ def _argument(form: Form, p: inspect.Parameter, inputs: dict[str, str]) -> str:
         return f"{p.name}=bias"
     if p.name == "position_embeddings":
         return "position_embeddings=positions" if form.turned else ""
-    if p.name in _ALWAYS:
-        return f"{p.name}={_ALWAYS[p.name]}"
+    always = {**_ALWAYS, **_ADDED}
+    if p.name in always:
+        memory = next((n for n in ("key", "memory") if n in inputs), "hidden_states")
+        return f"{p.name}={always[p.name].replace('{memory}', memory)}"
     if p.default is not p.empty or p.name in MEMORY:
         return ""
     if p.name not in _NEEDED:
@@ -179,7 +196,8 @@ def _contract(form: Form, inputs: dict[str, str], rows: str) -> dict[str, Any]:
     by_mask = said.causal_by_mask and form.masked
     if not form.cross and (by_mask or said.causal_inside):
         contract["causal"] = "top_left"
-    if form.turned == "relative" or (form.turned and said.turns_somewhere):
+    unclear = said.turns_somewhere or said.normed_after_turning
+    if form.turned == "relative" or (form.turned and unclear):
         contract["positions"] = "recurrent"  # order may matter, or not in this layer
     elif form.turned:
         contract["positions"] = "absolute" if form.turned == "added" else "rotary"

@@ -371,3 +371,59 @@ def test_an_unforeseen_rule_still_has_a_place():
     case = case_of(TWO, inputs=QKV, **BOTH)
     finding, *_ = causes(case, Results([fails("RG704", "something else")]))
     assert finding.location.line in range(1, 7)
+
+
+GATED = """
+import torch
+def attend(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    {scores}
+    return {weights} @ v
+"""
+
+
+def test_an_exponential_beside_the_scores_that_overflows_is_no_fault_of_the_softmax():
+    beside = GATED.format(scores="scores = scores + k.sum(-1)[:, None].exp()", weights="{}")
+    finding = the_finding(
+        beside.format("scores.softmax(-1)"), **{**OUT, "score": None}, inputs=QKV
+    )
+    assert (finding.code, finding.level) == ("RG602", "warning")
+    assert "exp overflows before scores are made" in finding.message
+    bare = GATED.format(scores="w = scores.exp()", weights="(w / w.sum(-1, keepdim=True))")
+    assert the_finding(bare, **OUT, inputs=QKV).level == "error"
+
+
+UNREAD = """
+import torch
+def attend(x, memory):
+    weights = (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1)
+    return weights @ x
+"""
+
+
+def test_a_memory_that_reaches_no_result_is_said_before_any_axis():
+    finding = the_finding(
+        UNREAD,
+        inputs={"x": "batch T_dec d_h", "memory": "batch T_enc d_h"},
+        returns=[{"name": "out", "axes": "batch T_dec d_h"}],
+    )
+    assert (finding.code, finding.message) == ("RG701", "argument `memory` changes no result")
+
+
+COUNTED = """
+import torch
+def attend(x):
+    gates = (x[:, 1:] @ x[:, 1:].mT).mean(-1).softmax(-1)
+    weights = (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1)
+    return weights @ x * gates[:, :1, None].flip(0)
+"""
+
+
+def test_a_softmax_over_a_number_of_the_codes_own_is_not_blamed_for_what_else_fails():
+    finding = the_finding(
+        COUNTED,
+        inputs={"x": "batch T d_h"},
+        returns=[{"name": "out", "axes": "batch T d_h"}],
+    )
+    assert finding.code == "RG801"
+    assert "softmax" not in finding.message

@@ -70,6 +70,29 @@ def test_heads_are_named_when_they_are_split_folded_and_merged():
     assert axes_of(merged, X, returns=HEADS) == ("batch", "T", "d_model")
 
 
+def test_features_of_a_layer_are_named_without_lengths_where_it_is_not_built_with_one():
+    sizes = {"T": 13, "d_model": 40, "heads": 4}
+    body = "return torch.nn.functional.linear(x, torch.ones(26, 40))"
+    assert axes_of(body, X, sizes=sizes) == ("batch", "T", "26")
+    split = body + ".view(3, 13, 2, 13)"
+    assert axes_of(split, X, sizes=sizes) == ("batch", "T", "2", "13")
+    built = axes_of(body, X, sizes=sizes, init={"longest": "2*T"})
+    assert built == ("batch", "T", "2*T")
+
+
+def test_axes_that_a_view_joins_with_parts_of_features_are_told_by_what_lies_in_them():
+    sizes = {"batch": 3, "T": 14, "d_model": 54}
+    assert axes_of("return x.view(252, 9)", X, sizes=sizes) == ("batch*T*6", "9")
+    assert axes_of("return x.view(3, 54, 14)", X, sizes=sizes) == ("batch", "d_model", "T")
+
+
+def test_what_is_chosen_by_rank_is_named_by_its_number():
+    sizes = {"T_enc": 7, "T_dec": 5, "heads": 4}
+    body = "return (q @ k.mT).topk(4, dim=-1).values"
+    found = axes_of(body, QK, sizes=sizes, values={}, init={"heads": "heads"})
+    assert found == ("batch", "T_dec", "4")
+
+
 def test_the_order_of_a_repeat_shows_in_the_name():
     inputs = {"x": "batch T d_h", "n": ""}
     values = {"n": "beam"}

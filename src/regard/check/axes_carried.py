@@ -18,6 +18,8 @@ UNKNOWN = "?"
 class _Names(Protocol):
     def of(self, size: int) -> str: ...
 
+    def feature(self, size: int) -> str: ...
+
     def size(self, name: str) -> int | None: ...
 
 
@@ -156,12 +158,66 @@ def _match(
         if UNKNOWN in joined:
             found[run_j[0]] = None
         return
-    if len(real) == 1 and "*" in real[0] and "+" not in real[0]:
+    if len(real) > 1:
+        _regroup(before, after, runs, found, names)
+        return
+    if len(real) == 1 and real[0].isdigit():
+        for j in run_j:
+            found[j] = names.feature(new[j])  # parts of features are features
+    elif len(real) == 1 and "*" in real[0] and "+" not in real[0]:
         parts = real[0].split("*")
         sizes = [names.size(p) for p in parts]
         if sizes == [new[j] for j in run_j if new[j] != 1]:
             for part, j in zip(parts, (j for j in run_j if new[j] != 1), strict=True):
                 found[j] = None if part.isdigit() else part
+
+
+def _regroup(
+    before: "Node",
+    after: "Node",
+    runs: tuple[list[int], list[int]],
+    found: list[str | None],
+    names: _Names,
+) -> None:
+    """Name new axes by the old ones that lie in them, where no old one is cut in the middle.
+
+    From the last axis on, an old axis lies within a new one or is made of whole new ones:
+    (batch, T, 54) viewed as (X, 9) has X = batch*T*6. Where that does not come out, sizes
+    tell the names, and the strides of these tell that axes were cut.
+    """
+    old = [(before.axes[i], before.shape[i]) for i in runs[0] if before.shape[i] != 1]
+    named: dict[int, list[str]] = {}
+    for j in reversed(runs[1]):
+        left, parts = after.shape[j], list[str]()
+        while left > 1:
+            if not old:
+                return
+            name, size = old[-1]
+            if left % size == 0:
+                old.pop()
+                left //= size
+                parts.append(name)
+            elif size % left == 0 and _is_feature(name, names):
+                old[-1] = (names.feature(size // left), size // left)
+                parts.append(names.feature(left))
+                left = 1
+            else:
+                return
+        named[j] = parts[::-1]
+    if old:
+        return
+    for j, parts in named.items():
+        if len(parts) > 1 and any(set(p) & set("+-/?") for p in parts):
+            continue
+        simple, joined = names.of(after.shape[j]), "*".join(parts) or "1"
+        known = "*" not in simple and simple != UNKNOWN
+        found[j] = simple if len(parts) > 1 and known else joined
+
+
+def _is_feature(name: str, names: _Names) -> bool:
+    """Whether an axis is one of features, whose parts are features again."""
+    size = names.size(name)
+    return size is not None and names.feature(size) == name
 
 
 def _cat(node: "Node", names: _Names) -> list[str | None]:
@@ -267,7 +323,19 @@ def _repeat(node: "Node", names: _Names) -> list[str | None]:
 
 
 def _linear(node: "Node", names: _Names) -> list[str | None]:
-    return [*node.inputs[0].axes[:-1], None]
+    weight = next((n for n in node.inputs[1:2] if n.op == "input" and n.axes), None)
+    # A layer is built before any sequence comes, so that no length is among its features.
+    last = weight.axes[0] if weight is not None else names.feature(node.shape[-1])
+    return [*node.inputs[0].axes[:-1], last]
+
+
+def _chosen(node: "Node", names: _Names) -> list[str | None]:
+    """Some of an axis, by rank: how many is a number of the code's own."""
+    before = node.inputs[0]
+    return [
+        name if size == was else str(size)
+        for name, size, was in zip(before.axes, node.shape, before.shape, strict=True)
+    ]
 
 
 def _embedding(node: "Node", names: _Names) -> list[str | None]:
@@ -299,6 +367,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("chunk", "split", "narrow", "index_select"), _cut),
     **{"T": _reversed, "mT": _last_two, "transpose": _transpose, "permute": _permute},
     **{"movedim": _movedim, "unsqueeze": _unsqueeze, "squeeze": _squeeze, "cat": _cat},
+    **{"topk": _chosen, "sort": _first, "argsort": _first},
     **{"stack": _stack, "unbind": _unbind, "select": _select, "getitem": _getitem},
     **{"expand": _expand, "repeat": _repeat, "repeat_interleave": _repeat},
     **{"linear": _linear, "embedding": _embedding, "setitem": _first, "triu": _first},

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # naming is used by the trace
 
 __all__ = ["Names", "carried", "factors", "name_axes", "names_of"]
 
+_LENGTHS = ("T", "batch", "beam", "height", "width")
+
 
 class Names:
     """Which names a size has, at one set of sizes.
@@ -29,28 +31,44 @@ class Names:
         Names and expressions that the contract uses, the more telling first.
     sizes : Sizes
         Their sizes.
+    built : sequence of str
+        Those among them that the object is built with.
     """
 
-    def __init__(self, axes: Sequence[str], sizes: Sizes) -> None:
+    def __init__(self, axes: Sequence[str], sizes: Sizes, built: Sequence[str] = ()) -> None:
         self.sizes = sizes
         self._size = functools.cache(self._evaluate)
         single = list(dict.fromkeys(n for a in axes for n in names_in(a)))
         if "d_model" in single and "heads" in single:
             single.append("d_head")
-        self._of: dict[int, str] = {1: "1"}
         known = {name: int(sizes[name]) for name in single}
+        self._of = self._named(axes, known)
+        told = {n for a in built for n in names_in(a)}
+        lengths = {n for n in known if n.startswith(_LENGTHS) and n not in told}
+        self._features = self._named(
+            [a for a in axes if not lengths & set(names_in(a))],
+            {name: size for name, size in known.items() if name not in lengths},
+        )
+
+    def _named(self, axes: Sequence[str], known: Mapping[str, int]) -> dict[int, str]:
+        found: dict[int, str] = {1: "1"}
         for name, size in known.items():
-            self._of.setdefault(size, name)
+            found.setdefault(size, name)
         for text in axes:
             number = self._size(text)
             if number is not None and names_in(text):
-                self._of.setdefault(number, text)
+                found.setdefault(number, text)
         for text, size in _compounds(known):
-            self._of.setdefault(size, text)
+            found.setdefault(size, text)
+        return found
 
     def of(self, size: int) -> str:
         """Return the simplest name of a size; ``?`` where there is none."""
         return self._of.get(size, UNKNOWN)
+
+    def feature(self, size: int) -> str:
+        """Return the simplest name without lengths and batches, or the number itself."""
+        return self._features.get(size, str(size))
 
     def size(self, name: str) -> int | None:
         """Return the size of a name or expression, None where it has none."""
@@ -94,8 +112,13 @@ def _compounds(known: Mapping[str, int]) -> Iterator[tuple[str, int]]:
 
 
 @functools.lru_cache(maxsize=64)
-def _names(axes: tuple[str, ...], which: int, shown: tuple[tuple[str, int], ...]) -> Names:
-    return Names(axes, Sizes(which, dict(shown)))
+def _names(
+    axes: tuple[str, ...],
+    which: int,
+    shown: tuple[tuple[str, int], ...],
+    built: tuple[str, ...],
+) -> Names:
+    return Names(axes, Sizes(which, dict(shown)), built)
 
 
 def names_of(probe: Probe, sizes: Sizes) -> Names:
@@ -111,7 +134,8 @@ def names_of(probe: Probe, sizes: Sizes) -> Names:
     for axis in used:
         for name in names_in(axis):
             sizes[name]  # gives a free name its number
-    return _names(used, sizes.which, tuple(sizes.items()))
+    built = tuple(v for v in contract.init.values() if isinstance(v, str) and names_in(v))
+    return _names(used, sizes.which, tuple(sizes.items()), built)
 
 
 def name_axes(trace: "Trace", probe: Probe, sizes: Sizes) -> Names:

@@ -69,6 +69,43 @@ def test_a_sink_does_not_excuse_weights_without_a_softmax() -> None:
     assert failing(bare, {**CROSS, "score": "scaled_dot"})
 
 
+INDEXED = """
+import torch
+from torch import nn
+
+
+class Attend(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.rank = nn.Linear(width, width, bias=False)
+
+    def forward(self, x):
+        ranks = self.rank(x) @ x.transpose(1, 2)
+        chosen = {chosen}
+        query, key, value = self.query(x), self.key(x), self.value(x)
+        scores = query @ key.transpose(1, 2) / key.shape[-1] ** 0.5
+        return (scores + chosen).softmax(dim=-1) @ value
+"""
+ALONE = {
+    "init": {"width": "d_model"},
+    "inputs": {"x": "batch T d_model"},
+    "returns": [{"name": "context", "axes": "batch T d_model"}],
+}
+
+
+def untrained(chosen: str) -> list[str]:
+    source, contract = INDEXED.format(chosen=chosen), Contract.from_mapping(ALONE)
+    found = judge(source, "/subjects/variant.py", "Attend", contract).failed
+    return [v.level for v in found if v.relation == "parameters-matter"]
+
+
+def test_a_part_that_chooses_keys_by_rank_is_a_note_and_one_that_is_cut_off_an_error() -> None:
+    spared = "torch.full_like(ranks, -9.0).scatter(-1, ranks.topk(6, dim=-1).indices, 0.0)"
+    assert untrained(spared) == ["note"]
+    assert untrained("ranks.detach()") == ["error"]
+
+
 ALIBI = """
 import torch
 

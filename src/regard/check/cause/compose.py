@@ -75,6 +75,8 @@ def _finding(group: Group, view: View, results: Results, fixes: tuple[Fix, ...])
     code = _code(verdict, place, view, narrow="float32" in hidden)
     loaded = view.case.loaded
     level, depends = _level(group, view)
+    if level == "error" and verdict.relation == "runs" and _is_convention(hidden, view):
+        level = "warning"
     message = _message(verdict, place, view)
     tensor = _tensor(verdict, place, view)
     stem = os.path.splitext(os.path.basename(loaded.path))[0]
@@ -156,6 +158,12 @@ def _level(group: Group, view: View) -> tuple[Level, str]:
     if telling:
         return min(telling, key=_LEVELS.index), ""
     return "note", guessed(group.verdict, view)
+
+
+def _is_convention(hidden: str, view: View) -> bool:
+    """Whether guessed code runs as soon as its width is that of all heads, as it mostly is."""
+    by_chance = hidden.startswith("runs when d_") and hidden.endswith("= heads*d_head")
+    return by_chance and bool(view.contract.guessed)
 
 
 def _message(verdict: Verdict, place: Suspect, view: View) -> str:

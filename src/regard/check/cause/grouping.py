@@ -86,6 +86,8 @@ def groups(failed: Sequence[Verdict], view: View, *, one_cause: bool) -> list[Gr
         first, *others = rest
         places = suspects(first, view)
         explained = _EXPLAINS.get(first.rule, frozenset()) | {first.rule}
+        if _is_unread(first, view):
+            explained = _EVERY
         if places:
             explained |= places[0].explains
         if one_cause:
@@ -117,10 +119,24 @@ def is_symptom(verdict: Verdict) -> bool:
     return verdict.relation in _SYMPTOMS or verdict.relation.endswith("-recomputed")
 
 
+def _is_unread(verdict: Verdict, view: View) -> bool:
+    """Whether an argument that changes no result is on no way to one, so that all else follows.
+
+    An argument that is read and cancels out, or is read by halves, is a symptom like others.
+    """
+    if verdict.relation != "inputs-matter" or verdict.about not in view.trace.inputs:
+        return False
+    axes = view.contract.inputs.get(verdict.about, "").split()
+    reached = {s for o in view.trace.outputs if o is not None for s in o.sources}
+    is_keys = view.contract.key_axis in axes and not view.contract.kinds.get(verdict.about)
+    return is_keys and bool(reached) and f"input:{verdict.about}" not in reached
+
+
 def _order(verdict: Verdict, view: View) -> tuple[int, int, int, int, int]:
     level = ("error", "warning", "note").index(verdict.level)
     stands = int(bool(guessed(verdict, view)))
     rank = _RANK.index(verdict.rule) if verdict.rule in _RANK else len(_RANK)
-    telling = 0 if verdict.relation in _TELLING else 1
+    telling = 0 if verdict.relation in _TELLING or _is_unread(verdict, view) else 1
     note = int(verdict.level == "note")
-    return stands + note, telling, int(is_symptom(verdict)), level, rank
+    symptom = is_symptom(verdict) and not _is_unread(verdict, view)
+    return stands + note, telling, int(symptom), level, rank

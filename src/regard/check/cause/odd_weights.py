@@ -27,10 +27,13 @@ _KEY = re.compile(r"(^|_)(k|ks|keys?|memory|source|enc\w*)(_|$)", re.IGNORECASE)
 
 def summed_axis(view: View) -> Iterator[Suspect]:
     """The softmax runs over one axis, and the values are summed over another."""
-    for site in view.trace.sites:
+    unread = _are_unread(view)
+    for which, site in enumerate(view.trace.sites):
         axis, rank = site.axis, len(site.weights.shape)
         names = [site.weights.axes[i] for i in _tuple(axis, rank)]
         wrong = bool(view.key_names) and not _is_keys(names, site, view)
+        if wrong and (unread or not _is_known(names, which, view)):
+            continue
         if wrong:
             shown = " and ".join(names)
             what = f"the softmax runs over {shown}, not over {view.contract.key_axis}"
@@ -66,6 +69,31 @@ def summed_axis(view: View) -> Iterator[Suspect]:
             yield from view.blame(
                 maker, "here", what, kind="summed-axis", explains=WEIGHED, rule="RG102"
             )
+
+
+def _are_unread(view: View) -> bool:
+    """Whether what holds the keys reaches no result: then no axis is to blame."""
+    token, contract = view.contract.key_axis or "", view.contract
+    holders = [n for n in contract.inputs if token in contract.axes(n)]
+    holders = [n for n in holders if contract.kinds.get(n) is None]
+    reached = {s for o in view.trace.outputs if o is not None for s in o.sources}
+    return bool(holders) and not any(f"input:{n}" in reached for n in holders)
+
+
+def _is_known(names: Sequence[str], which: int, view: View) -> bool:
+    """Whether a softmax's axis has a name of its own, and the same at other sizes.
+
+    A number of the code's own (a kernel's width, how many are picked by rank) has a size
+    that a name or a sum of names has as well, by chance.
+    """
+    parts = [p for n in names for p in factors(n) if p != "1"]
+    if not all(p.isidentifier() for p in parts):
+        return False
+    other = view.recording(view.case.bench(1)).sites
+    if which >= len(other):
+        return True
+    there, axes = other[which], other[which].weights.axes
+    return [axes[i] for i in _tuple(there.axis, len(axes))] == list(names)
 
 
 def _over_queries(site: Site, view: View) -> bool:

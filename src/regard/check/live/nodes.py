@@ -165,6 +165,9 @@ class _NoNames:
     def of(self, size: int) -> str:
         return UNKNOWN
 
+    def feature(self, size: int) -> str:
+        return UNKNOWN
+
     def size(self, name: str) -> int | None:
         return None
 

@@ -1,5 +1,6 @@
 """Everything that is given takes part: inputs, their features, learned arrays."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from regard.check.relations.receptive import cool
 from regard.check.subject import Crash, Outcome
 
 __all__ = ["inputs_matter", "moved", "parameters_matter", "values_matter", "weights_need_query"]
+
+_RANKS = frozenset({"topk", "sort", "argsort"})
 
 
 @relation("inputs-matter", "every argument moves a result", cost=2)
@@ -84,6 +87,7 @@ def parameters_matter(bench: Bench) -> Verdict | None:
     tables = _tables(bench.instance.module)
     # Units of a rectifier that no example turns on get none, rightly.
     rectified = "relu" in bench.case.loaded.source.lower()
+    ranks: Verdict | None = None
     largest = max(
         (float(np.nanmax(np.abs(g))) for g in found.values() if g is not None and g.size),
         default=0.0,
@@ -103,8 +107,38 @@ def parameters_matter(bench: Bench) -> Verdict | None:
             verdict = _dead(name, None, True, largest)
         if verdict is None or (gradient is not None and _wakes(bench, name, gradient)):
             continue
+        if verdict.rule == "RG701" and kind == "param" and _only_ranks(bench, short):
+            ranks = ranks or replace(
+                verdict,
+                message=f"parameter `{short}` acts on the results by the ranks that it gives "
+                "alone, which have no gradient: it learns by a loss of its own or never",
+                level="note",
+            )
+            continue
         return verdict
-    return holds()
+    return ranks or holds()
+
+
+def _only_ranks(bench: Bench, name: str) -> bool:
+    """Whether a parameter reaches the results through a choice by rank, and in no other way."""
+    trace = bench.trace
+    start = getattr(trace, "params", {}).get(name)
+    if start is None:
+        return False
+    live = trace.above(*(o for o in trace.outputs if o is not None))
+    todo, seen, ranked = [start], set[int](), False
+    while todo:
+        node = todo.pop()
+        if node.index in seen or node.index not in live or node.op.endswith("_like"):
+            continue  # of what another is like, the shape alone counts
+        seen.add(node.index)
+        if node.op in _RANKS and not node.dtype.startswith(("float", "bfloat")):
+            ranked = True
+        elif any(node is o for o in trace.outputs):
+            return False
+        else:
+            todo += node.uses
+    return ranked
 
 
 def _wakes(bench: Bench, name: str, gradient: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ from regard.check.relations.base import Bench, Case, Verdict, fails, holds, near
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.padding import _mask_of
 from regard.check.subject import Crash, Outcome
+from regard.check.trace.weighing import is_exponential
 
 __all__ = ["all_masked", "half_precision", "large_scores", "without_keys"]
 
@@ -28,7 +29,8 @@ def large_scores(bench: Bench) -> Verdict | None:
     turned = set(layout(bench).query_parts())
     for scale, sign in ((30.0, 1.0), (30.0, -1.0), (1000.0, 1.0)):
         signs = {n: sign if n in turned else 1.0 for n in names}
-        out = bench.run(**{n: bench.probe.args[n] * scale * signs[n] for n in names})
+        scaled = {n: bench.probe.args[n] * scale * signs[n] for n in names}
+        out = bench.run(**scaled)
         if isinstance(out, Crash):
             return fails(
                 "RG602",
@@ -40,10 +42,16 @@ def large_scores(bench: Bench) -> Verdict | None:
             )
         bad = _not_finite(bench, out)
         if bad:
+            before = _overflows_before(bench, {**bench.probe.args, **scaled})
+            said = " when scores are large"
+            if before is not None:
+                said = f" with large inputs: {before.op} overflows before scores are made"
             return fails(
                 "RG602",
-                f"`{bad}` becomes NaN or infinite when scores are large",
+                f"`{bad}` becomes NaN or infinite{said}",
                 about=bad,
+                level="error" if before is None else "warning",
+                lines=(before.line,) if before is not None and before.line else (),
                 measured=(Measurement("inputs scaled by", f"{scale:.0f}", "must stay finite"),),
                 hidden="scores of order one are right; training reaches large ones late",
             )
@@ -61,6 +69,37 @@ def large_scores(bench: Bench) -> Verdict | None:
                 hidden="scores of order one are right; training reaches large ones late",
             )
     return holds()
+
+
+def _overflows_before(bench: Bench, args: dict[str, Any]) -> Any:
+    """The exponential that overflows first, where it is that of no softmax and above one."""
+    from regard.check.trace import record  # noqa: PLC0415 - heavy
+
+    trace = record(bench.instance, bench.probe, bench.sizes, args=args)
+    if isinstance(trace, Crash) or not trace.sites:
+        return None
+    first = next((n for n in trace.nodes if _is_new_overflow(n)), None)
+    if first is None or first.op not in ("exp", "exp2", "expm1", "sinh", "cosh"):
+        return None
+    softmaxes = [is_exponential(s.weights) for s in trace.sites]
+    if any(first is one for one in softmaxes):
+        return None
+    above = trace.above(*(s.scores for s in trace.sites))
+    return first if first.index in above else None
+
+
+def _is_new_overflow(node: Any) -> bool:
+    """Whether an operation makes a NaN or infinity above 0 of what has none."""
+    return (
+        node.op not in ("const", "buffer")
+        and _is_over(node)
+        and not any(_is_over(i) for i in node.inputs)
+    )
+
+
+def _is_over(node: Any) -> bool:
+    value = node.value
+    return value.dtype.kind == "f" and bool((np.isnan(value) | np.isposinf(value)).any())
 
 
 def _lost(here: Layout, out: Outcome | None) -> float | None:

@@ -39,6 +39,8 @@ def receptive_field(bench: Bench) -> Verdict | None:
     if found is None:
         return None
     moved, still = found
+    if not moved.any() and _are_unread(here):
+        return None  # inputs-matter says so
     missed = still & here.allowed()
     for other in redrawn(bench) if missed.any() else ():
         again = influences(other, name)
@@ -46,6 +48,13 @@ def receptive_field(bench: Bench) -> Verdict | None:
             still = np.zeros_like(still)
             break
     return _against(here, moved, still, name, "moves")
+
+
+def _are_unread(here: Layout) -> bool:
+    """Whether the recording leads from no key to any result."""
+    outputs = getattr(here.bench.trace, "outputs", ())
+    reached = {s for o in outputs if o is not None for s in o.sources}
+    return bool(reached) and not any(f"input:{n}" in reached for n in here.key_parts())
 
 
 @relation("weights-follow-pattern", "weights[t, j] > 0 exactly where t may attend to j", cost=0)
@@ -214,6 +223,14 @@ def _against(
             about=about,
             measured=measured,
             depends_on=kinds,
+            hidden="every shape is right and nothing raises",
+        )
+    if verb == "moves" and not moved.any() and not leak.any():
+        return fails(
+            "RG701",
+            f"no key reaches `{name}`",
+            about=name,
+            measured=measured,
             hidden="every shape is right and nothing raises",
         )
     code = "RG204" if here.contract.causal or here.contract.window else "RG305"

@@ -49,7 +49,8 @@ print("gradient:", layer.project.weight.grad is not None)
         hides="The forward pass is right and the rest of the model learns around it.",
         recipe="Take the cut away, or register and use the parameter.",
         not_a_bug="Frozen layers, and the bias of a key projection: a number that is the same "
-        "for all keys cancels in the softmax.",
+        "for all keys cancels in the softmax. A part that only picks keys by rank gets none "
+        "from the result; it is a note, for it may have a loss of its own.",
         bad=bad,
         good=good,
     )

@@ -85,7 +85,8 @@ print(attend(torch.ones(1, 1, 1), keys)[1].flatten().tolist())
         hides="Scores of order 1, as at the start of training, are far from the limit.",
         recipe="Subtract the maximum over the keys of the same row, or call the library's "
         "softmax. The maximum of the whole tensor makes distant rows 0 / 0.",
-        not_a_bug="Scores that are bounded by construction, as v . tanh(...) is by sum |v|.",
+        not_a_bug="Scores that are bounded by construction, as v . tanh(...) is by sum |v|. "
+        "An exponential beside the softmax that overflows first, as of a gate, is a warning.",
         bad=bad,
         good=good,
     )
