@@ -12,5 +12,6 @@
 ``follow.py``         searches that follow one sequence
 ``beam.py``           beam search
 ``transducer.py``     text in, text out
+``onnx_model.py``     the same with onnxruntime, for files of ONNX
 ====================  ================================================================
 """

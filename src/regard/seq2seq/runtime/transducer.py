@@ -10,7 +10,7 @@ from regard.seq2seq.runtime.beam import beam_search
 from regard.seq2seq.runtime.cells import Ids
 from regard.seq2seq.runtime.exported import read_exported
 from regard.seq2seq.runtime.follow import drawn, greedy
-from regard.seq2seq.runtime.model import Model, Steps
+from regard.seq2seq.runtime.model import Steps, model_of
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.vocab import PAD
 
@@ -45,7 +45,7 @@ class NumpyTransducer(Rewriter):
         """
         path = Path(path)
         found = read_exported(path / NUMPY_FILE if path.is_dir() else path)
-        return cls(Model(found.description.model, found.weights), found.description)
+        return cls(model_of(found.configs, found.weights), found.description)
 
     @property
     def attends(self) -> bool:
