@@ -103,6 +103,8 @@ def test_a_place_below_a_file_is_refused(model, tmp_path, capsys):
 
 
 def test_a_form_for_another_runtime_is_refused(model, exports, capsys):
+    assert _run("predict", exports["onnx"] / "none", "abc") == 2
+    assert "no such file" in capsys.readouterr().err
     for path, runtime, said in (
         (model, "numpy", "regard export"),
         (model, "onnx", "regard export"),
@@ -126,6 +128,14 @@ def test_a_damaged_export_is_refused_in_one_line_of_ours(exports, tmp_path, caps
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert name in said
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(exports, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # an import of it fails
+    assert _run("predict", exports["onnx"], "abc") == 2
+    said = capsys.readouterr().err
+    assert "onnxruntime" in said
+    assert "regard[onnx]" in said
 
 
 @pytest.mark.parametrize("form", ["int8", "onnx"])

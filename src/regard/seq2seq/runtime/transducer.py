@@ -6,6 +6,7 @@ import numpy as np
 
 from regard.seq2seq.description import Description
 from regard.seq2seq.rewriter import Asked, Rewriter
+from regard.seq2seq.runtime.again import look_again
 from regard.seq2seq.runtime.beam import beam_search
 from regard.seq2seq.runtime.cells import Ids
 from regard.seq2seq.runtime.exported import read_exported
@@ -18,6 +19,10 @@ __all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
 
 NUMPY_FILE = "model.npz"
 """The file in a directory that ``regard export --to numpy`` wrote."""
+
+# Weights that a beam may keep on the way, 256 MiB of them; above, the answers' are computed
+# once more at the end.
+_KEPT_WEIGHTS = 1 << 26
 
 
 class NumpyTransducer(Rewriter):
@@ -67,7 +72,12 @@ class NumpyTransducer(Rewriter):
         if how.beam == 1:
             # A beam of one finds the same; this does less for it.
             return [[each] for each in greedy(self.model, source, lengths, asked)]
-        return beam_search(self.model, source, lengths, asked, need_weights=asked.need_weights)
+        kept = how.beam * max(asked.limits) * source.size
+        later = asked.need_weights and kept > _KEPT_WEIGHTS
+        best = beam_search(
+            self.model, source, lengths, asked, need_weights=asked.need_weights and not later
+        )
+        return look_again(self.model, source, lengths, best) if later else best
 
 
 def padded(ids: list[list[int]]) -> tuple[Ids, Ids]:
