@@ -51,6 +51,18 @@ def test_an_export_answers_as_the_model_does(model, exports, capsys, form, optio
     assert _predicted(capsys, exports[form], *words, *options) == wanted
 
 
+@pytest.mark.parametrize("form", ["numpy", "onnx"])
+def test_an_export_is_scored_as_the_model_is(model, exports, data, capsys, form):
+    found = []
+    for path in (model, exports[form]):
+        capsys.readouterr()
+        assert _run("eval", path, data, "--beam", 3, "--format", "json", "--bootstrap", 0) == 0
+        found.append(json.loads(capsys.readouterr().out))
+        assert found[-1].pop("model") == str(path)
+    assert found[0] == found[1]
+    assert 0 < found[0]["examples"] <= 64
+
+
 def test_an_export_says_what_it_is_and_how_good(model, data, tmp_path, capsys):
     out = tmp_path / "small.npz"
     given = ("--int8", "--check", data, "--licence", "CC0-1.0", "--out", out)
