@@ -51,6 +51,18 @@ def test_an_export_answers_as_the_model_does(model, exports, capsys, form, optio
     assert _predicted(capsys, exports[form], *words, *options) == wanted
 
 
+@pytest.mark.parametrize("form", ["numpy", "onnx"])
+def test_an_export_is_scored_as_the_model_is(model, exports, data, capsys, form):
+    found = []
+    for path in (model, exports[form]):
+        capsys.readouterr()
+        assert _run("eval", path, data, "--beam", 3, "--format", "json", "--bootstrap", 0) == 0
+        found.append(json.loads(capsys.readouterr().out))
+        assert found[-1].pop("model") == str(path)
+    assert found[0] == found[1]
+    assert 0 < found[0]["examples"] <= 64
+
+
 def test_an_export_says_what_it_is_and_how_good(model, data, tmp_path, capsys):
     out = tmp_path / "small.npz"
     given = ("--int8", "--check", data, "--licence", "CC0-1.0", "--out", out)
@@ -103,6 +115,8 @@ def test_a_place_below_a_file_is_refused(model, tmp_path, capsys):
 
 
 def test_a_form_for_another_runtime_is_refused(model, exports, capsys):
+    assert _run("predict", exports["onnx"] / "none", "abc") == 2
+    assert "no such file" in capsys.readouterr().err
     for path, runtime, said in (
         (model, "numpy", "regard export"),
         (model, "onnx", "regard export"),
@@ -126,6 +140,14 @@ def test_a_damaged_export_is_refused_in_one_line_of_ours(exports, tmp_path, caps
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert name in said
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(exports, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # an import of it fails
+    assert _run("predict", exports["onnx"], "abc") == 2
+    said = capsys.readouterr().err
+    assert "onnxruntime" in said
+    assert "regard[onnx]" in said
 
 
 @pytest.mark.parametrize("form", ["int8", "onnx"])

@@ -18,7 +18,7 @@ from regard.cli.streams import say
 
 if TYPE_CHECKING:
     from regard.seq2seq.evaluation import Evaluation
-    from regard.seq2seq.transducer import Transducer
+    from regard.seq2seq.rewriter import Rewriter
 
 __all__ = ["evaluate"]
 
@@ -97,19 +97,20 @@ def evaluate(
 ) -> int:
     """Score MODEL on DATA, a file of source<TAB>target lines.
 
+    MODEL is a model directory, or what `regard export` wrote.
+
     Of several references the nearest counts. Error rates are in percent, lower is better. The
     intervals say how far chance in the choice of the pairs may have moved them, and nothing of
     other seeds or other data. --nbest K adds the rates of the best among the first 1 to K
     answers.
     """
-    import torch
+    from regard.seq2seq.runtimes import load, runtime_of, set_threads
 
+    set_threads(threads, runtime_of(model))
     from regard.seq2seq.evaluation import evaluate as answered
-    from regard.seq2seq.transducer import Transducer
 
     search = chosen_search(**{name: given[name] for name in SEARCH_OPTIONS})
-    torch.set_num_threads(threads)
-    transducer = Transducer.load(model, *more)
+    transducer = load(model, *more)
     constraint = chosen_constraint(
         transducer.description.target,
         allow=allow,
@@ -130,7 +131,7 @@ def evaluate(
     return 0
 
 
-def _pairs(data: str, transducer: "Transducer", given: dict[str, Any]) -> Any:
+def _pairs(data: str, transducer: "Rewriter", given: dict[str, Any]) -> Any:
     from regard.seq2seq.pairs import read_pairs
 
     file_format = given.pop("file_format")
@@ -142,7 +143,7 @@ def _pairs(data: str, transducer: "Transducer", given: dict[str, Any]) -> Any:
     )
 
 
-def _warn_of_unknown(pairs: Any, transducer: "Transducer") -> None:
+def _warn_of_unknown(pairs: Any, transducer: "Rewriter") -> None:
     vocab = transducer.description.source
     unknown = {symbol for source, _ in pairs.items for symbol in vocab.unknown(source)}
     if unknown:

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from regard.errors import InputError, explain
+from regard.seq2seq.answers import Prediction
 from regard.seq2seq.bootstrap import Interval, bootstrap
 from regard.seq2seq.metrics import Counts, ErrorRates, counts
 from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.rewriter import Rewriter
 from regard.seq2seq.search import Constraint, SearchSettings
-from regard.seq2seq.transducer import Prediction, Transducer
 
 __all__ = ["Evaluation", "LengthRow", "Mistake", "evaluate"]
 
@@ -132,7 +133,7 @@ class Evaluation:
 
 
 def evaluate(
-    transducer: Transducer,
+    transducer: Rewriter,
     pairs: Pairs,
     *,
     search: SearchSettings | None = None,
@@ -143,11 +144,11 @@ def evaluate(
 
     Parameters
     ----------
-    transducer : Transducer
+    transducer : Rewriter
     pairs : Pairs
         Several with one source give it several references.
     search, constraint, unknown
-        As :meth:`Transducer.predict` takes them.
+        As :meth:`Rewriter.predict` takes them.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def evaluate(
     Raises
     ------
     InputError
-        There is no pair, or as :meth:`Transducer.predict` does.
+        There is no pair, or as :meth:`Rewriter.predict` does.
 
     Notes
     -----

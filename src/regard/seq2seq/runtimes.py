@@ -51,6 +51,15 @@ def load(path: str | Path, *more: str | Path, runtime: str | None = None) -> "Re
     -----
     A directory that holds both forms that ``regard export`` writes is read as ``numpy``.
     """
+    if not Path(path).exists():
+        raise InputError(
+            explain(
+                f"{path}: there is no such file or directory",
+                expected="a model directory, or what `regard export` wrote",
+                got="nothing",
+                help="check the path, or train a model first",
+            )
+        )
     made_for = runtime_of(path)
     runtime = runtime or made_for
     if runtime not in RUNTIMES:

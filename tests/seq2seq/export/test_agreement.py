@@ -11,6 +11,7 @@ from regard.seq2seq.export.export import export_model
 from regard.seq2seq.export.weights import weights_of
 from regard.seq2seq.runtime.model import Model
 from regard.seq2seq.runtime.transducer import NumpyTransducer
+from regard.seq2seq.search import SearchSettings
 from regard.seq2seq.train import new_model
 from regard.seq2seq.transducer import Transducer
 from regard.seq2seq.vocab import UNK, Vocab
@@ -75,10 +76,31 @@ def test_an_exact_export_agrees_in_every_step(trained):
     assert found.probability_difference < 1e-5
 
 
-def test_an_ensemble_and_an_unknown_form_are_refused(trained):
+def test_an_ensemble_is_exported_whole(trained, tmp_path):
+    other = ModelConfig(len(SOURCE), len(TARGET), "none", d_in=3, d_hidden=5, d_s=7)
+    both = Transducer(Ensemble([trained.model, new_model(other, seed=5).eval()]), DESCRIPTION)
+    found = export_model(both, "m")
+    assert found.members == 2
+    assert found.agreement.same == found.agreement.sources
+    path = tmp_path / "m.npz"
+    path.write_bytes(found.files["model.npz"])
+    read = NumpyTransducer.load(path)
+    assert read.attends
+    for how in (SearchSettings(), SearchSettings(beam=3, nbest=3)):
+        one, two = (m.predict(["abc", "h"], search=how) for m in (read, both))
+        for mine, theirs in zip(one, two, strict=True):
+            for a, b in zip(mine.answers, theirs.answers, strict=True):
+                assert a.target == b.target
+                np.testing.assert_allclose(a.hypothesis.score, b.hypothesis.score, atol=1e-4)
+                np.testing.assert_allclose(
+                    a.hypothesis.weights, b.hypothesis.weights, atol=1e-5
+                )
+
+
+def test_what_cannot_be_exported_is_refused(trained):
     both = Transducer(Ensemble([trained.model, trained.model]), DESCRIPTION)
     with pytest.raises(InputError, match="ensemble of 2"):
-        export_model(both, "m")
+        export_model(both, "m", to="onnx")
     with pytest.raises(InputError, match="`to`"):
         export_model(trained, "m", to="tflite")
     with pytest.raises(InputError, match="`numbers`"):

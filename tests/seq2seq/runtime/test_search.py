@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import regard.seq2seq.runtime.transducer as module
 from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.description import Description
 from regard.seq2seq.export.weights import weights_of
@@ -70,6 +71,18 @@ def test_a_search_finds_what_that_of_the_trained_model_finds(both, name):
     expected = trained.predict(TEXTS, **given)
     assert len({a.target for p in expected for a in p.answers}) > 1
     same(other.predict(TEXTS, **given), expected)
+
+
+def test_weights_that_are_too_many_to_keep_are_computed_again(both, monkeypatch):
+    trained, other = both
+    given = {"search": SETTINGS["beam, short"]}
+    wanted = trained.predict(TEXTS, **given)
+    asked = []
+    again = module.look_again
+    monkeypatch.setattr(module, "look_again", lambda *a: asked.append(1) or again(*a))
+    monkeypatch.setattr(module, "_KEPT_WEIGHTS", 11)
+    same(other.predict(TEXTS, **given), wanted)
+    assert asked
 
 
 @pytest.mark.parametrize("beam", [1, 3])

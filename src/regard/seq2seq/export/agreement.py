@@ -9,13 +9,14 @@ import torch
 from regard.errors import InputError, explain
 from regard.seq2seq.batch import collate_sources
 from regard.seq2seq.description import Description
+from regard.seq2seq.ensemble import Ensemble
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.rewriter import Asked
-from regard.seq2seq.runtime.follow import log_softmax
-from regard.seq2seq.runtime.model import Steps
+from regard.seq2seq.runtime.model import Steps, log_softmax
 from regard.seq2seq.runtime.transducer import NumpyTransducer, padded
 from regard.seq2seq.search import SearchSettings
 from regard.seq2seq.search.constraint import forbid_reserved
+from regard.seq2seq.search.follow import quiet
 from regard.seq2seq.transducer import Transducer
 from regard.seq2seq.vocab import BOS, EOS, FIRST
 
@@ -71,7 +72,6 @@ def agreement(
         Ids, none of them empty.
     """
     model, steps_of = trained.model, other.model
-    assert isinstance(model, Seq2Seq)
     same, steps, largest = 0, 0, (0.0, 0.0, 0.0)
     ordered = sorted(sources, key=len)
     apart = max(1, len(ordered) // _SIDE_BY_SIDE)
@@ -137,7 +137,10 @@ def _asked(description: Description, batch: list[list[int]]) -> Asked:
 
 
 def _side_by_side(
-    model: Seq2Seq, other: Steps, sources: list[list[int]], answers: list[tuple[int, ...]]
+    model: Seq2Seq | Ensemble,
+    other: Steps,
+    sources: list[list[int]],
+    answers: list[tuple[int, ...]],
 ) -> tuple[int, _Differences]:
     """Return the number of steps compared, and the largest differences."""
     longest = max(len(ids) for ids in answers) + 1
@@ -147,7 +150,7 @@ def _side_by_side(
         row[1 : len(ids) + 1] = ids[: longest - 1]
     within = np.array([len(ids) for ids in answers])
     largest = (0.0, 0.0, 0.0)
-    with torch.inference_mode():
+    with quiet(model):
         memory, state = model.start(*collate_sources(sources))
         mine: Any
         mine, own = other.start(*padded(sources))

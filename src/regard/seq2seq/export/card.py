@@ -80,7 +80,10 @@ def _what(description: Description, export: Export) -> str:
     config = description.model
     seed = description.made_by.get("seed")
     parts = [
-        "A sequence-to-sequence model that rewrites one text into another:"
+        f"{export.members} models that answer together, by the mean of their probabilities;"
+        " the shape is that of the first. "
+        * (export.members > 1)
+        + "A sequence-to-sequence model that rewrites one text into another:"
         f" {config.cell.upper()} encoder{' in both directions' if config.bidirectional else ''}"
         f" and decoder, attention `{config.attention}`, {export.weights:,} weights stored as"
         f" {export.numbers}."

@@ -7,14 +7,16 @@ import torch
 
 from regard.errors import InputError, explain
 from regard.seq2seq.description import Description
+from regard.seq2seq.ensemble import Ensemble
 from regard.seq2seq.export.agreement import Agreement, agreement, made_up, require_agreement
 from regard.seq2seq.export.measure import Speed, speed_of
 from regard.seq2seq.export.weights import single, weights_of
 from regard.seq2seq.metrics import ErrorRates
+from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.rates import rates_of
 from regard.seq2seq.runtime.exported import exported_bytes, exported_of
-from regard.seq2seq.runtime.model import Model
+from regard.seq2seq.runtime.model import model_of
 from regard.seq2seq.runtime.transducer import NUMPY_FILE, NumpyTransducer
 from regard.seq2seq.transducer import Transducer
 
@@ -46,6 +48,8 @@ class Export:
         On the pairs that were given, greedy.
     weights : int
         Numbers that the model has.
+    members : int
+        Models that answer together; 1 but for an ensemble.
     """
 
     to: str
@@ -58,6 +62,7 @@ class Export:
     rates: ErrorRates | None
     trained_rates: ErrorRates | None
     weights: int
+    members: int
 
 
 def export_model(
@@ -84,27 +89,27 @@ def export_model(
     Raises
     ------
     InputError
-        The model is an ensemble, or has a part that ``to`` cannot have; or exact numbers do not
-        agree with the trained model.
+        The model is what ``to`` cannot have; or exact numbers do not agree with the trained
+        model.
     """
     if to not in FORMS:
         raise _refused("to", " or ".join(FORMS), to)
     if to == "onnx" and numbers != "float32":
         raise _refused("numbers", "float32, which is all that onnx is written with", numbers)
-    model = single(trained.model, name)
+    model = trained.model if to == "numpy" else single(trained.model, name)
     description = shipped(trained.description)
     trained = Transducer(model, description)
     exported: NumpyTransducer
     if to == "numpy":
-        data = exported_bytes(description, weights_of(model), numbers)
+        several = [m.config for m in model.members] if isinstance(model, Ensemble) else []
+        data = exported_bytes(description, weights_of(model), numbers, configs=several)
         files = {FORMS[to][0]: data}
         read = exported_of(data, Path(FORMS[to][0]))
-        exported = NumpyTransducer(
-            Model(read.description.model, read.weights), read.description
-        )
+        exported = NumpyTransducer(model_of(read.configs, read.weights), read.description)
     else:
         from regard.seq2seq.export.onnx_files import onnx_files  # noqa: PLC0415 - an extra
 
+        assert isinstance(model, Seq2Seq)  # a single one, as was seen to
         files, exported = onnx_files(model, description)
     sources = made_up(description)
     compared = f"{len(sources)} made-up sources"
@@ -128,6 +133,7 @@ def export_model(
         rates=None if pairs is None else rates_of(exported, pairs),
         trained_rates=None if pairs is None else rates_of(trained, pairs),
         weights=sum(parameter.numel() for parameter in model.parameters()),
+        members=len(model.members) if isinstance(model, Ensemble) else 1,
     )
 
 

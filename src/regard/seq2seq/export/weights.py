@@ -20,18 +20,27 @@ def single(model: Seq2Seq | Ensemble, name: str) -> Seq2Seq:
         if len(model.members) > 1:
             raise InputError(
                 explain(
-                    f"{name}: an ensemble is not exported",
+                    f"{name}: an ensemble is not exported to ONNX",
                     expected="the directory of one model",
                     got=f"an ensemble of {len(model.members)}",
-                    help="export one of its members",
+                    help="--to numpy exports ensembles; or export one of the members",
                 )
             )
         return model.members[0]
     return model
 
 
-def weights_of(model: Seq2Seq) -> dict[str, Floats]:
-    """Return float32 copies, under the names of ``state_dict()``."""
+def weights_of(model: Seq2Seq | Ensemble) -> dict[str, Floats]:
+    """Return float32 copies, under the names of ``state_dict()``.
+
+    Those of an ensemble have the member's number and ``/`` before.
+    """
+    if isinstance(model, Ensemble):
+        return {
+            f"{number}/{name}": value
+            for number, member in enumerate(model.members)
+            for name, value in weights_of(member).items()
+        }
     return {
         name: value.detach().cpu().float().numpy().copy()
         for name, value in model.state_dict().items()

@@ -11,6 +11,8 @@
 ``model.py``          all of it, for searches
 ``follow.py``         searches that follow one sequence
 ``beam.py``           beam search
+``again.py``          where answers that are known looked
 ``transducer.py``     text in, text out
+``onnx_model.py``     the same with onnxruntime, for files of ONNX
 ====================  ================================================================
 """

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from regard.seq2seq.rewriter import Asked
 from regard.seq2seq.runtime.cells import Floats, Ids
-from regard.seq2seq.runtime.follow import log_softmax
-from regard.seq2seq.runtime.model import Steps
+from regard.seq2seq.runtime.model import Steps, log_softmax
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.search.constraint import forbid_reserved
 from regard.seq2seq.search.trace import Found, Trace

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.attention.monotonic import hard_alignment
 from regard.seq2seq.runtime.attention import Memory, additive, average, compared, softmax
@@ -22,8 +23,11 @@ __all__ = [
     "Monotonic",
     "Paper",
     "Plain",
+    "Stack",
     "State",
     "Turn",
+    "may",
+    "raised",
     "under",
 ]
 
@@ -311,7 +315,7 @@ def under(prefix: str, weights: Weights) -> dict[str, Floats]:
     }
 
 
-def may(memory: Memory, rows: int) -> np.ndarray | None:
+def may(memory: Memory, rows: int) -> NDArray[np.bool_] | None:
     """Return where every row may look, (rows, T_enc); None for everywhere."""
     return None if memory.mask is None else memory.rows(memory.mask, rows)
 

@@ -8,7 +8,9 @@ in an order of no meaning:
 ``format``                          1; a reader refuses others
 ``regard``                          version that wrote it
 ``made_by``                         command, seed, settings and data of the training
-``model``                           the model's configuration
+``model``                           the model's configuration, of an ensemble the first one's
+``members``                         of an ensemble the configurations of all; weights are then
+                                    named with a number and ``/`` before
 ``source``, ``target``              the vocabularies
 ``longest_source``/``_target``      in training, in symbols
 ``numbers``                         float32, float16 or int8
@@ -22,7 +24,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,9 @@ class Exported:
     """What an exported file holds."""
 
     description: Description
+    configs: tuple[ModelConfig, ...]
+    """One, or one for each member of an ensemble."""
+
     weights: dict[str, Floats]
     numbers: str
 
@@ -114,7 +119,11 @@ def described(header: Mapping[str, Any]) -> Description:
 
 
 def exported_bytes(
-    description: Description, weights: Mapping[str, Floats], numbers: str = "float32"
+    description: Description,
+    weights: Mapping[str, Floats],
+    numbers: str = "float32",
+    *,
+    configs: Sequence[ModelConfig] = (),
 ) -> bytes:
     """Return the content of the file.
 
@@ -124,9 +133,13 @@ def exported_bytes(
     weights : mapping
         float32, under the names of ``state_dict()``.
     numbers : {"float32", "float16", "int8"}
+    configs : sequence of ModelConfig
+        Of an ensemble's members, whose weights are named with a number and ``/`` before.
     """
     arrays = stored(weights, numbers)
     header = {**header_of(description), "numbers": numbers}
+    if configs:
+        header["members"] = [config.to_json() for config in configs]
     header["sha256"] = _digest(header, arrays)
     text = json.dumps(header, ensure_ascii=False).encode("utf-8")
     stream = io.BytesIO()
@@ -184,6 +197,8 @@ def exported_of(data: bytes, path: Path) -> Exported:
         raise _damaged(path, "a check sum that does not match its content")
     try:
         description, numbers = described(header), header["numbers"]
+        forms = header.get("members", [header["model"]])
+        configs = tuple(ModelConfig.from_json(form) for form in forms)
     except RegardError as error:
         raise InputError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -192,7 +207,7 @@ def exported_of(data: bytes, path: Path) -> Exported:
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise _damaged(path, f"weights `{name}` that are no finite numbers")
-    return Exported(description, weights, numbers)
+    return Exported(description, configs, weights, numbers)
 
 
 def _entries(data: bytes) -> dict[str, NDArray[np.generic]]:

@@ -9,13 +9,13 @@ import numpy as np
 
 from regard.seq2seq.rewriter import Asked
 from regard.seq2seq.runtime.cells import Floats, Ids
-from regard.seq2seq.runtime.model import Steps
+from regard.seq2seq.runtime.model import Steps, log_softmax
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.search.constraint import forbid_reserved
 from regard.seq2seq.search.record import Record
 from regard.seq2seq.vocab import BOS, EOS
 
-__all__ = ["drawn", "greedy", "log_softmax"]
+__all__ = ["drawn", "greedy"]
 
 # Rows that have ended are dropped when they make up this share: dropping copies the others.
 _DROP = 1 / 8
@@ -54,13 +54,6 @@ def drawn(
         return places
 
     return _follow(model, source, lengths, asked, draw)
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """Return log-probabilities, computed in place."""
-    scores -= scores.max(-1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(-1, keepdims=True))
-    return scores
 
 
 def _follow(

@@ -1,6 +1,7 @@
 """The whole model: encoder, decoder and readout, as searches ask for them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,7 @@ from regard.seq2seq.runtime.decoder import (
 from regard.seq2seq.runtime.encoder import Encoder
 from regard.seq2seq.runtime.luong import Fed, Local, Luong
 
-__all__ = ["Model", "Steps"]
+__all__ = ["Model", "Steps", "log_softmax", "model_of"]
 
 
 class Steps(Protocol):
@@ -106,6 +107,70 @@ class Model:
         """
         turn = self._decoder.step(previous, memory, state)
         return self._read_out(turn.output, previous), turn.state, turn.weights
+
+
+class _Together:
+    """Models side by side, as one: the mean of their probabilities."""
+
+    def __init__(self, members: Sequence[Steps]) -> None:
+        self._members = members
+
+    @property
+    def attends(self) -> bool:
+        return any(member.attends for member in self._members)
+
+    def start(self, source: Ids, lengths: Ids) -> tuple["_Several", "_Several"]:
+        begun = [member.start(source, lengths) for member in self._members]
+        return _Several([memory for memory, _ in begun]), _Several(
+            [state for _, state in begun]
+        )
+
+    def step(
+        self, previous: Ids, memory: "_Several", state: "_Several"
+    ) -> tuple[Floats, "_Several", Floats | None]:
+        steps = [
+            member.step(previous, mine, at)
+            for member, mine, at in zip(self._members, memory.parts, state.parts, strict=True)
+        ]
+        each = [log_softmax(scores) for scores, _, _ in steps]
+        scores = np.logaddexp.reduce(each) - np.float32(np.log(len(steps)))
+        looked = [weights for _, _, weights in steps if weights is not None]
+        weights = np.mean(looked, axis=0) if looked else None
+        return scores, _Several([after for _, after, _ in steps]), weights
+
+
+@dataclass(frozen=True)
+class _Several:
+    """The memories or the states of all members."""
+
+    parts: list[Any]
+
+    def take(self, places: Ids) -> "_Several":
+        return _Several([part.take(places) for part in self.parts])
+
+
+def model_of(configs: Sequence[ModelConfig], weights: Mapping[str, Floats]) -> Steps:
+    """Return what runs exported weights.
+
+    Parameters
+    ----------
+    configs : sequence of ModelConfig
+        One, or one for each member of an ensemble.
+    weights : mapping
+        Of an ensemble under names with the member's number and ``/`` before.
+    """
+    if len(configs) == 1:
+        return Model(configs[0], weights)
+    return _Together(
+        [Model(config, under(f"{number}/", weights)) for number, config in enumerate(configs)]
+    )
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """Return log-probabilities, computed in place."""
+    scores -= scores.max(-1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(-1, keepdims=True))
+    return scores
 
 
 class _Readout:

@@ -6,11 +6,12 @@ import numpy as np
 
 from regard.seq2seq.description import Description
 from regard.seq2seq.rewriter import Asked, Rewriter
+from regard.seq2seq.runtime.again import look_again
 from regard.seq2seq.runtime.beam import beam_search
 from regard.seq2seq.runtime.cells import Ids
 from regard.seq2seq.runtime.exported import read_exported
 from regard.seq2seq.runtime.follow import drawn, greedy
-from regard.seq2seq.runtime.model import Model, Steps
+from regard.seq2seq.runtime.model import Steps, model_of
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.vocab import PAD
 
@@ -18,6 +19,10 @@ __all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
 
 NUMPY_FILE = "model.npz"
 """The file in a directory that ``regard export --to numpy`` wrote."""
+
+# Weights that a beam may keep on the way, 256 MiB of them; above, the answers' are computed
+# once more at the end.
+_KEPT_WEIGHTS = 1 << 26
 
 
 class NumpyTransducer(Rewriter):
@@ -45,7 +50,7 @@ class NumpyTransducer(Rewriter):
         """
         path = Path(path)
         found = read_exported(path / NUMPY_FILE if path.is_dir() else path)
-        return cls(Model(found.description.model, found.weights), found.description)
+        return cls(model_of(found.configs, found.weights), found.description)
 
     @property
     def attends(self) -> bool:
@@ -67,7 +72,12 @@ class NumpyTransducer(Rewriter):
         if how.beam == 1:
             # A beam of one finds the same; this does less for it.
             return [[each] for each in greedy(self.model, source, lengths, asked)]
-        return beam_search(self.model, source, lengths, asked, need_weights=asked.need_weights)
+        kept = how.beam * max(asked.limits) * source.size
+        later = asked.need_weights and kept > _KEPT_WEIGHTS
+        best = beam_search(
+            self.model, source, lengths, asked, need_weights=asked.need_weights and not later
+        )
+        return look_again(self.model, source, lengths, best) if later else best
 
 
 def padded(ids: list[list[int]]) -> tuple[Ids, Ids]:
