@@ -47,6 +47,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python benchmarks/contract_vs_peers.py --check
 	$(BIN)/python benchmarks/additive_page.py --check
 	$(BIN)/python docs/readme_results.py --check
+	$(BIN)/python benchmarks/real_code --check
 	$(BIN)/python docs/rules.py --check
 	$(BIN)/python docs/skill.py --check
 	$(BIN)/python docs/tasks_page.py --check

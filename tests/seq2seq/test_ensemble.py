@@ -66,6 +66,15 @@ def test_searches_run_on_an_ensemble_and_a_beam_of_one_is_greedy(members):
     )
 
 
+def test_searches_leave_dropout_as_it_was(members):
+    ensemble, _ = joined(members, ["a", "b", "c"])
+    greedy(ensemble, torch.tensor([[4, 5, 6]]), max_length=5)
+    assert not any(member.training for member, _ in members)
+    by_hand = Ensemble([member for member, _ in members])
+    greedy(by_hand, torch.tensor([[4, 5, 6]]), max_length=5)
+    assert not any(member.training for member, _ in members)
+
+
 def test_an_ensemble_directory_is_read_as_a_model(directory, members):
     sources = ["abc", "g", "fedcba"]
     found = Transducer.load(directory).predict(sources)

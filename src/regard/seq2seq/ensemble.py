@@ -64,6 +64,8 @@ class Ensemble(nn.Module):
                 )
             )
         self._members = nn.ModuleList(members)
+        # A module begins in training mode; searches put members back into its mode.
+        self.train(any(member.training for member in members))
 
     @property
     def members(self) -> list[Seq2Seq]:
