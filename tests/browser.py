@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +21,15 @@ CHROMIUM = next(
 )
 WHY = "no Chromium is installed (Debian: apt-get install chromium)"
 _PATIENCE = 120.0  # seconds; a busy machine is slow, and only a dead browser takes this long
+
+# The browser reads from its descriptor 3 and writes to its descriptor 4.
+_BECOME = """
+import fcntl, os, sys
+read, write = (fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3])
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -42,9 +52,8 @@ class Browser:
             f"--user-data-dir={self._home.name}",
             "about:blank",
         ]
-        # The browser reads from its descriptor 3 and writes to its descriptor 4.
         self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$@" 3<&{read} 4>&{write}', "sh", *command],
+            [sys.executable, "-c", _BECOME, str(read), str(write), *command],
             pass_fds=(read, write),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -57,11 +66,16 @@ class Browser:
         self._session: str | None = None
         self.requests: list[str] = []
         self.errors: list[str] = []
+        try:
+            self._attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def _attach(self) -> None:
         targets = self.send("Target.getTargets")["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")
-        attached = self.send(
-            "Target.attachToTarget", targetId=page["targetId"], flatten=True
-        )
+        attached = self.send("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")

@@ -248,14 +248,18 @@ export async function start() {
     refresh();
   }
 
-  let kept = null;
+  let printing = false;
+  let kept;
   addEventListener("beforeprint", () => {
-    kept = document.documentElement.dataset.theme ?? null;
+    if (printing) return; // a preview may announce itself twice
+    printing = true;
+    kept = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";
     refresh();
   });
   addEventListener("afterprint", () => {
-    if (kept === null) delete document.documentElement.dataset.theme;
+    printing = false;
+    if (kept === undefined) delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = kept;
     refresh();
   });
