@@ -94,6 +94,11 @@ class Alignment:
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.target, self.source))
 
+    def _repr_html_(self) -> str:
+        from regard.alignment.notebook import alignment_html  # noqa: PLC0415 - in notebooks only
+
+        return alignment_html(self)
+
     def links(self) -> tuple[tuple[int, int], ...]:
         """Return the hard link of each step: the source position with the largest weight.
 

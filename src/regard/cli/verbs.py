@@ -24,6 +24,7 @@ _VERBS = {
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
     "align": ("regard.cli.align:align", "Score, combine and convert word alignments."),
+    "show": ("regard.cli.show:show", "Show alignments: an offline page, heat maps, curves."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),
     "skill": ("regard.cli.skill:skill", "Teach a coding assistant to use `regard check`."),

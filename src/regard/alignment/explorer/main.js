@@ -126,9 +126,11 @@ export async function start() {
     get("scale").style.background = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1]
       .map((value) => `rgb(${color(value).join(", ")})`)
       .join(", ")})`;
-    state.pinned = null;
+    const inside = ([row, column]) =>
+      row < record.target.length && column < record.source.length;
+    if (state.pinned && !inside(state.pinned)) state.pinned = null; // null < 1 holds
     threshold();
-    set(null, null);
+    set(...(state.pinned ?? [null, null]));
   }
 
   function threshold() {
@@ -192,6 +194,7 @@ export async function start() {
     const { model } = records[state.record];
     const name = titles[(place + titles.length) % titles.length];
     const same = records.findIndex((one) => one.name === name && one.model === model);
+    state.pinned = null;
     state.record = same >= 0 ? same : records.findIndex((one) => one.name === name);
     if (state.other !== null) {
       const kept = records[state.other.record].model;
