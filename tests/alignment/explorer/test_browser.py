@@ -1,6 +1,8 @@
 """The page in a real browser: what a person sees and does."""
 
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,7 +193,8 @@ def test_two_models_are_compared_cell_by_cell(page):
     assert page.run("document.querySelectorAll('#map-two .label.on').length") == 2
     page.click("#difference")
     point(page, 0, 1)
-    assert "\u2212 after, layer 3, head 0: \u22120.60." in text(page, "reading")
+    assert "; difference from after, layer 3, head 0: \u22120.60." in text(page, "reading")
+    assert not page.run("document.getElementById('difference-key').hidden")
     page.click("#compare")
     assert page.run("document.getElementById('map-two').hidden")
 
@@ -332,6 +335,24 @@ def test_every_control_has_a_name(page):
     )
     # The status line is empty until there is something to say.
     assert [one for one in nameless if 'role="status"' not in one] == []
+
+
+@pytest.mark.skipif(
+    "AXE_CORE" not in os.environ, reason="AXE_CORE names no axe.min.js of axe-core"
+)
+@pytest.mark.parametrize("name", ["two", "long", "single"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_core_finds_no_violation(browser, files, name, dark):
+    browser.open(files / f"{name}.html", dark=dark)
+    ready(browser)
+    if name == "two":
+        for control in ("#compare", "#difference", "#changes button", "#table summary"):
+            browser.click(control)
+    browser.run(Path(os.environ["AXE_CORE"]).read_text("utf-8") + "; 0")
+    found = browser.run(
+        "axe.run().then((all) => all.violations.map((one) => [one.id, one.impact]))"
+    )
+    assert found == []
 
 
 def test_print_is_light_and_whole(browser, files):

@@ -108,12 +108,13 @@ export async function start() {
           ...second,
           matrix: minus(views[0].matrix, second.matrix),
           color: palette(theme(), true),
-          label: `${views[0].label} \u2212 ${second.label}`,
+          label: `difference from ${second.label}`,
         };
       }
       views.push(second);
     }
     get("map-two").hidden = views.length < 2;
+    get("difference-key").hidden = views.length < 2 || !get("difference").checked;
     get("maps").classList.toggle("two", views.length === 2);
     views.forEach((one, place) => maps[place].show(one));
     text.show(views[0]);

@@ -21,7 +21,7 @@ export function sentences(host, onPoint) {
       else onPoint(null, Number(at), "click");
     });
     list.addEventListener("pointerleave", () => onPoint(null, null, "pointer"));
-    host.append(make("h3", {}, side === "target" ? "Target" : "Source"), list);
+    host.append(make("h2", { className: "small" }, side === "target" ? "Target" : "Source"), list);
     sides[side] = { list, words: [] };
   }
   let matrix = null;
