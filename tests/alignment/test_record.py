@@ -140,3 +140,11 @@ def test_the_weights_are_a_copy_that_cannot_be_written():
     assert record.weights.any()
     with pytest.raises(ValueError, match="read-only"):
         record.weights[0, 0, 0, 0] = 1
+
+
+def test_a_tensor_is_taken_without_a_warning_and_one_in_a_graph_is_refused():
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    tensor = torch.full((2, 3, 5), 0.2)
+    assert Record(tensor, TARGET, SOURCE).weights.shape == (1, 2, 3, 5)
+    with pytest.raises(BackendError, match="requires grad"):
+        Record(tensor.requires_grad_(), TARGET, SOURCE)

@@ -255,7 +255,8 @@ class Alignment:
 
 def _numbers(weights: Any) -> NDArray[np.float64]:
     try:
-        return np.array(weights, dtype=np.float64)
+        # Not np.array(weights): it warns of tensors, whose __array__ knows no copying.
+        return np.asarray(weights, dtype=np.float64).copy()
     except (TypeError, ValueError, RuntimeError) as error:
         raise BackendError(
             explain(

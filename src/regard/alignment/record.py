@@ -200,7 +200,8 @@ class Record:
 
 def _stacked(weights: Any) -> NDArray[np.float64]:
     try:
-        matrix = np.array(weights, dtype=np.float64)
+        # Not np.array(weights): it warns of tensors, whose __array__ knows no copying.
+        matrix = np.asarray(weights, dtype=np.float64).copy()
     except (TypeError, ValueError, RuntimeError) as error:
         raise BackendError(
             explain(
