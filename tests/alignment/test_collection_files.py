@@ -168,6 +168,21 @@ def test_an_npz_without_its_arrays_is_told_by_its_record(collection, tmp_path):
         read_collection(path)
 
 
+def test_a_damaged_npz_is_one_clear_error_wherever_the_damage_is(tmp_path):
+    one = Record(weights(3, 5), list("abc"), list("vwxyz"))
+    path = write_collection(tmp_path / "a.npz", [one])
+    good = path.read_bytes()
+    told = []
+    for place in range(0, len(good), 3):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :])
+        try:
+            assert read_collection(path)[0].weights.shape == (1, 1, 3, 5)
+        except RegardError as error:
+            told.append(str(error))
+    assert len(told) > len(good) / 10
+    assert all("a.npz" in text for text in told)
+
+
 def test_a_missing_file_and_a_directory_are_told_apart(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_collection(tmp_path / "none.json")

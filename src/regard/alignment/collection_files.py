@@ -14,6 +14,7 @@
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,12 @@ __all__ = ["SUFFIXES", "read_collection", "write_collection"]
 SUFFIXES = (".json", ".jsonl", ".npz")
 _KIND = "regard alignments"
 _VERSION = 1
+# What zipfile and NumPy raise on files that were cut, changed, encrypted or packed otherwise;
+# NotImplementedError is a RuntimeError.
+_DAMAGED = (
+    *(ValueError, TypeError, OverflowError, OSError, EOFError, KeyError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 _TOKENS = (("source", "source_symbols"), ("target", "target_symbols"))
 
 
@@ -189,7 +196,7 @@ def _from_npz(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
             if not hasattr(opened, "files"):
                 raise ValueError("one bare array")
             arrays = {name: opened[name] for name in opened.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         pickled = "allow_pickle" in str(error)
         raise InputError(
             explain(
