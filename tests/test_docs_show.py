@@ -38,6 +38,15 @@ def test_the_weights_of_pytorch_are_a_record():
     assert found["own"].weights.shape == (1, 2, 5, 5)
 
 
+def test_a_model_of_transformers_is_recorded():
+    pytest.importorskip("transformers", reason="needs pip install 'regard[hf]'")
+    code = re.search(r"```python\n(import transformers.*?)```", PAGE, re.S)[1]
+    found = {}
+    exec("import torch\n" + code, found)
+    assert found["record"].weights.shape == (1, 3, 5, 5)
+    assert found["record"].layers == (1,)
+
+
 def test_the_measured_figures_are_those_of_the_committed_run():
     size = RESULTS["bytes"]["50 sentences, 40 tokens, 8 heads"]
     assert f"{size / 1000:.0f} kB" in PAGE

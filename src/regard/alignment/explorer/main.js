@@ -19,6 +19,7 @@ export async function start() {
   const state = { record: 0, layer: 0, head: 0, other: null, threshold: 0.3, pinned: null };
   const at = { row: null, column: null };
   const views = [];
+  let drawn = null;
 
   const maps = [get("map-one"), get("map-two")].map((host) => heatMap(host, point));
   const text = sentences(get("sentences"), point);
@@ -119,7 +120,9 @@ export async function start() {
     views.forEach((one, place) => maps[place].show(one));
     text.show(views[0]);
     table.show(views[0]);
-    heads.show(bytes, record, color);
+    const small = `${state.record} ${theme()}`; // what the small pictures depend on
+    if (small !== drawn) heads.show(bytes, record, color);
+    drawn = small;
     heads.mark(state.layer, state.head);
     get("all-heads").hidden = record.layers.length * record.heads.length === 1;
     changed.show(record);
