@@ -299,7 +299,11 @@ def _keep_largest(
     """Add the largest weights of each row and their places, some rows at a time."""
     T_dec, T_enc = query.shape[-2], key.shape[-2]
     count = min(looked.largest or T_enc, T_enc)
-    found = []
+    heads = query.shape[:2] if looked.head is None else query.shape[:1]
+    # Made first and filled: results that are kept one by one lie between the blocks' temporary
+    # memory, which the allocator then cannot use again.
+    values = query.new_empty((*heads, T_dec, count))
+    places = torch.empty(values.shape, dtype=torch.int64, device=query.device)
     for start in range(0, T_dec, _ROWS):
         rows = slice(start, start + _ROWS)
         part = query[..., rows, :]
@@ -312,9 +316,9 @@ def _keep_largest(
             shape = 1, 1, part.shape[-2], T_enc
             allowed = torch.ones(shape, dtype=torch.bool, device=query.device).tril(start)
         weights = _weights(part, key, allowed, cut(bias), head=looked.head, scaling=scaling)
-        found.append(weights.topk(count, dim=-1))
-    looked.weights.append(torch.cat([part.values for part in found], dim=-2))
-    looked.places.append(torch.cat([part.indices for part in found], dim=-2))
+        values[..., rows, :], places[..., rows, :] = weights.topk(count, dim=-1)
+    looked.weights.append(values)
+    looked.places.append(places)
 
 
 def _past(query: Tensor, key: Tensor) -> Tensor:
