@@ -23,5 +23,10 @@ def label(token: str) -> str:
 
 def label_width(text: str, font_size: float) -> float:
     """Return about how wide a label is, in the unit of the font size, rather more than less."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return font_size * (0.66 * (len(text) - wide) + 1.05 * wide)
+    return font_size * sum(map(_em, text))
+
+
+def _em(character: str) -> float:
+    if unicodedata.east_asian_width(character) in "WF" or character in "mwMW@%\u2026\u2014":
+        return 1.05
+    return 0.8 if character.isupper() else 0.66
