@@ -302,6 +302,21 @@ def test_the_page_fits_its_window_from_360_pixels(browser, files, name, width):
     assert browser.errors == []
 
 
+def test_names_and_tokens_of_any_length_fit_360_pixels(browser, tmp_path):
+    long = "x" * 300
+    one = Record([[0.5, 0.5]], [long], [long, "y"], name=long, model=long)
+    other = Record([[1.0, 0.0]], [long], [long, "y"], name=long, model="m" * 200)
+    path = tmp_path / "page.html"
+    path.write_text(explorer([one, other], title=long), "utf-8")
+    browser.open(path, width=360)
+    ready(browser)
+    browser.click("#compare")
+    browser.click("#difference")
+    point(browser, 0, 1)
+    assert browser.run("document.documentElement.scrollWidth") == 360
+    assert browser.errors == []
+
+
 def test_pointing_at_a_long_sentence_draws_nothing_again(browser, files):
     browser.open(files / "long.html")
     ready(browser)
