@@ -139,12 +139,20 @@ class Browser:
             assert time.monotonic() < end, f"never came true: {condition}"
             time.sleep(0.05)
 
+    def settle(self) -> None:
+        """Wait until what was changed is drawn: input goes to what the last frame showed."""
+        self.run("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+
     def move(self, x: float, y: float) -> None:
+        """Move the pointer, and wait until the page has answered."""
+        self.settle()
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.settle()
 
     def click(self, selector: str) -> None:
         """Click at the middle of an element, as a person does."""
         x, y = self.middle(selector)
+        self.settle()
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.send(
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1

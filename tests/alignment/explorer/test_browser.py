@@ -97,7 +97,9 @@ def point(page, row, column, one="one"):
         f"['rows', 'columns'].map((axis) => "
         f"document.querySelectorAll('#map-{one} .' + axis + ' .label').length)"
     )
-    page.move(box[0] + box[2] * (column + 0.5) / columns, box[1] + box[3] * (row + 0.5) / rows)
+    x, y = box[0] + box[2] * (column + 0.5) / columns, box[1] + box[3] * (row + 0.5) / rows
+    page.move(3, 3)  # a pointer that is there already would not move
+    page.move(x, y)
 
 
 def shading(page, side):
@@ -282,6 +284,23 @@ def test_dark_and_light_follow_the_system_until_the_button_decides(browser, file
     browser.wait(f"{ground} === '{dark}' && {empty}.join() === '20,24,31'")
 
 
+def test_the_small_pictures_follow_the_theme_and_the_sentence(page):
+    pixels = (
+        "[...document.querySelectorAll('.head canvas')].map((one) =>"
+        " [...one.getContext('2d').getImageData(0, 0, one.width, one.height).data].join())"
+    )
+    light = page.run(pixels)
+    assert len(set(light)) == 4, "every head has its own"
+    page.click("#theme")
+    dark = page.run(pixels)
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+    choose(page, "model", 1)
+    assert page.run(pixels)[0] == dark[1], "the other model's first head is this one's second"
+    page.click("#theme")
+    choose(page, "model", 0)
+    assert page.run(pixels) == light
+
+
 def test_one_head_alone_offers_nothing_to_choose_from(browser, files):
     browser.open(files / "single.html")
     ready(browser)
@@ -313,8 +332,25 @@ def test_names_and_tokens_of_any_length_fit_360_pixels(browser, tmp_path):
     browser.click("#compare")
     browser.click("#difference")
     point(browser, 0, 1)
+    assert text(browser, "reading").startswith(f"“{long[:39]}…” at “y”: ")
     assert browser.run("document.documentElement.scrollWidth") == 360
     assert browser.errors == []
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_nothing_moves_away_from_under_the_pointer(browser, files, width):
+    browser.open(files / "two.html", width=width)
+    ready(browser)
+    browser.click("#compare")
+    browser.move(3, 3)
+    tops = (
+        "['#map-one .cells', '#map-two .cells', '#sentences', '#links', '#heads'].map((one) =>"
+        " document.querySelector(one).getBoundingClientRect().top + scrollY)"
+    )
+    before = browser.run(tops)
+    point(browser, 1, 2)
+    assert "looks most at" in text(browser, "reading")
+    assert browser.run(tops) == before
 
 
 def test_pointing_at_a_long_sentence_draws_nothing_again(browser, files):

@@ -174,7 +174,10 @@ export async function start() {
   function reading(row, column) {
     const { matrix, target, source } = views[0];
     if (row === null && column === null) return "Point at a word or a cell, or use the arrow keys.";
-    const quoted = (token) => `\u201c${visible(token)}\u201d`;
+    const quoted = (token) => {
+      const whole = visible(token);
+      return `\u201c${whole.length > 40 ? `${whole.slice(0, 39)}\u2026` : whole}\u201d`;
+    };
     const best = (values, tokens) =>
       largest(values, 3)
         .map((place) => `${quoted(tokens[place])} ${shown(values[place])}`)
