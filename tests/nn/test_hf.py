@@ -167,6 +167,39 @@ def test_looking_changes_no_bit_and_shows_the_weights_of_eager(name, family):
     assert (weights[1, :, 4:] == 0).all()
 
 
+@pytest.mark.parametrize("padding", ["none", "left"])
+@pytest.mark.parametrize("head", [None, 1])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_largest_of_each_row_are_those_of_all_weights(
+    name, family, head, padding, monkeypatch
+):
+    monkeypatch.setattr(hf, "_ROWS", 2)  # the rows of a block; all sizes here are odd
+    layer, _, _ = _LOOK[family]
+    batch, model = _batch(family, padding), _model(family, name)
+    with torch.no_grad(), hf.look(model, layer=layer, head=head) as looked:
+        _output(model, batch)
+    with torch.no_grad(), hf.look(model, layer=layer, head=head, largest=3) as some:
+        _output(model, batch)
+    with torch.no_grad(), hf.look(model, layer=layer, head=head, largest=1000) as every:
+        _output(model, batch)
+    (weights,) = looked.weights
+    torch.testing.assert_close(some.weights[0], weights.topk(3).values, rtol=1e-6, atol=1e-7)
+    at_places = weights.gather(-1, some.places[0])
+    torch.testing.assert_close(some.weights[0], at_places, rtol=1e-6, atol=1e-7)
+    assert every.weights[0].shape == weights.shape
+    assert looked.places == []
+
+
+@pytest.mark.parametrize("largest", [0, -3, True])
+def test_a_count_of_largest_weights_that_is_none_is_refused(name, largest):
+    model = _model("bert", name)
+    with (
+        pytest.raises(ConventionError, match="`largest` is no count"),
+        hf.look(model, layer=1, largest=largest),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_looking_while_training_changes_no_bit_of_outputs_or_gradients(name, family):
     layer, _, _ = _LOOK[family]

@@ -1,11 +1,16 @@
 """What a model looked at: alignments as data and as pictures.
 
-:mod:`regard.alignment.heatmap` needs matplotlib and is therefore imported by its own name::
+One head of one sentence is an :class:`Alignment`, all heads of it a :class:`Record`, and many
+records a :class:`Collection`. Pictures have modules of their own, since some need matplotlib::
 
-    from regard.alignment import Alignment
+    from regard.alignment import Alignment, Collection, Record
+    from regard.alignment.explorer import explorer
     from regard.alignment.heatmap import heatmap, save
 """
 
+from regard.alignment.collection import Collection
+from regard.alignment.counterfactual import Counterfactual
 from regard.alignment.matrix import Alignment
+from regard.alignment.record import Record
 
-__all__ = ["Alignment"]
+__all__ = ["Alignment", "Collection", "Counterfactual", "Record"]

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import textwrap
-import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from regard.alignment.colors import FRAME, INK, PAPER, RULE
+from regard.alignment.labels import label, label_width
 from regard.alignment.matrix import Alignment
 from regard.errors import BackendError, InputError, explain
 
@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
         )
     ) from error
 
-__all__ = ["COLORMAP", "heatmap", "name_scale", "new_figure", "save", "svg"]
+__all__ = ["COLORMAP", "heatmap", "name_scale", "new_figure", "save", "steady", "svg"]
 
 Axes: TypeAlias = Any  # matplotlib has had types of its own since 3.8 only
 
@@ -41,7 +41,6 @@ COLORMAP = "Blues"
 """One hue whose lightness falls all the way: it also reads in grey and with any colour
 blindness, and an empty cell costs no ink."""
 
-_LONGEST = 16  # characters of a label; longer tokens end in an ellipsis
 _INCH = 72.0  # points
 _FIXED: dict[Any, Any] = {
     # Without a salt of its own matplotlib draws the ids in a file at random.
@@ -119,7 +118,7 @@ def heatmap(
         aspect=cell[1] / cell[0],
         interpolation="none",
     )
-    upright = all(_width(label, font_size) <= cell[0] * 0.95 for label in across)
+    upright = all(label_width(text, font_size) <= cell[0] * 0.95 for text in across)
     _name_tokens(ax.xaxis, "source", across, cell[0], font_size)
     _name_tokens(ax.yaxis, "target", down, cell[1], font_size)
     ax.tick_params(axis="x", rotation=0 if upright else 90)
@@ -192,7 +191,7 @@ def save(
     base = Path(path)
     png, vector = base.with_name(base.name + ".png"), base.with_name(base.name + ".svg")
     try:
-        with _steady():
+        with steady():
             figure.savefig(png, dpi=dpi, metadata={"Software": None})
         vector.write_text(svg(figure), encoding="utf-8", newline="\n")
     except OSError as error:
@@ -210,37 +209,28 @@ def svg(figure: Figure) -> str:
     """Return a figure as SVG text: no date, no document type, nothing fetched to show it."""
     text = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with _steady():
+    with steady():
         figure.savefig(text, format="svg", metadata=nothing)
     # The document type names a DTD at another host, which some readers do fetch.
     return re.sub(r"<!DOCTYPE[^>]*>\s*", "", text.getvalue(), count=1)
 
 
 @contextmanager
-def _steady() -> Iterator[None]:
+def steady() -> Iterator[None]:
+    """Draw the same bytes each time, and without matplotlib's word on every missing glyph."""
     with mpl.rc_context(_FIXED), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
         yield
 
 
 def _label(token: str) -> str:
-    """Return a token as it can be shown: spaces made visible, control characters out."""
-    shown = "".join(
-        "␣" if character == " " else character if character.isprintable() else "\ufffd"
-        for character in token
-    )
-    return _plain(shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…")
+    """Return a token as matplotlib shows it."""
+    return _plain(label(token))
 
 
 def _plain(text: str) -> str:
     """Return text that matplotlib does not read as mathematics, as a pair of dollars is."""
     return text.replace("$", r"\$")
-
-
-def _width(label: str, font_size: float) -> float:
-    """Return about how wide a label is, in points, rather more than less."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in label)
-    return font_size * (0.66 * (len(label) - wide) + 1.05 * wide)
 
 
 def _cell_inches(count: int) -> float:
@@ -250,8 +240,8 @@ def _cell_inches(count: int) -> float:
 def _figure_inches(
     across: Sequence[str], down: Sequence[str], width: float, height: float, font_size: float
 ) -> tuple[float, float]:
-    left = max(_width(label, font_size) for label in down) / _INCH
-    below = max(_width(label, font_size) for label in across) / _INCH
+    left = max(label_width(text, font_size) for text in down) / _INCH
+    below = max(label_width(text, font_size) for text in across) / _INCH
     # Room for the axis labels, the title and the scale; a small grid still has its axis named.
     return max(width * len(across) + left + 1.3, 3.6), height * len(down) + below + 1.0
 

@@ -94,6 +94,11 @@ class Alignment:
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.target, self.source))
 
+    def _repr_html_(self) -> str:
+        from regard.alignment.notebook import alignment_html  # noqa: PLC0415 - in notebooks only
+
+        return alignment_html(self)
+
     def links(self) -> tuple[tuple[int, int], ...]:
         """Return the hard link of each step: the source position with the largest weight.
 
@@ -250,7 +255,8 @@ class Alignment:
 
 def _numbers(weights: Any) -> NDArray[np.float64]:
     try:
-        return np.array(weights, dtype=np.float64)
+        # Not np.array(weights): it warns of tensors, whose __array__ knows no copying.
+        return np.asarray(weights, dtype=np.float64).copy()
     except (TypeError, ValueError, RuntimeError) as error:
         raise BackendError(
             explain(

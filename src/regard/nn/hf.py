@@ -45,7 +45,14 @@ class Looked:
 
     weights: list[Tensor] = field(default_factory=list)
     """One for each time the layer ran: (batch, T_dec, T_enc), or (batch, heads, T_dec, T_enc)
-    for all heads. Before dropout, detached; exactly zero where attention is forbidden."""
+    for all heads. Before dropout, detached; exactly zero where attention is forbidden. Where
+    only the largest are kept, the last axis has those, in falling order."""
+
+    largest: int | None = None
+    """How many weights of a row are kept; None for all."""
+
+    places: list[Tensor] = field(default_factory=list)
+    """Where only the largest are kept: the key that each weight belongs to, of its shape."""
 
 
 _Looks = tuple[tuple[nn.Module, Looked], ...]
@@ -53,6 +60,7 @@ _Looks = tuple[tuple[nn.Module, Looked], ...]
 # is neither seen nor slowed.
 _looks: ContextVar[_Looks] = ContextVar("looks", default=())
 _names: set[str] = set()
+_ROWS = 256  # queries whose weights are computed at once where only the largest are kept
 
 
 def register(name: str = "regard") -> str:
@@ -108,7 +116,13 @@ def register(name: str = "regard") -> str:
 
 
 @contextmanager
-def look(model: nn.Module, *, layer: int | str, head: int | None = None) -> Iterator[Looked]:
+def look(
+    model: nn.Module,
+    *,
+    layer: int | str,
+    head: int | None = None,
+    largest: int | None = None,
+) -> Iterator[Looked]:
     """Collect the attention weights of one layer while the block runs.
 
     Outputs are the same, bit for bit, as without looking. Looks can be nested, one for each
@@ -123,6 +137,10 @@ def look(model: nn.Module, *, layer: int | str, head: int | None = None) -> Iter
         an encoder's, a decoder's, cross-attention.
     head : int, optional
         One head, counted from 0; all of them if left out.
+    largest : int, optional
+        Keep so many weights of each row, and which keys they belong to, instead of all T_enc.
+        The rows are then computed a block at a time, so that a long input costs memory for
+        T_dec rows of `largest` weights and never for T_dec rows of T_enc.
 
     Yields
     ------
@@ -132,10 +150,19 @@ def look(model: nn.Module, *, layer: int | str, head: int | None = None) -> Iter
     Raises
     ------
     ConventionError
-        The model runs another attention, or has no such layer, or several.
+        The model runs another attention, or has no such layer, or several; or `largest` is no
+        whole number from 1.
     ShapeError
         The layer has no such head; raised when it runs.
     """
+    if largest is not None and (isinstance(largest, bool) or largest < 1):
+        raise ConventionError(
+            explain(
+                "look(): `largest` is no count",
+                expected="a whole number from 1, or None for all weights",
+                got=f"largest={largest!r}",
+            )
+        )
     module_name, module = _find(model, layer)
     config = getattr(module, "config", None) or getattr(model, "config", None)
     runs = getattr(config, "_attn_implementation", None)
@@ -148,7 +175,7 @@ def look(model: nn.Module, *, layer: int | str, head: int | None = None) -> Iter
                 help="model.set_attn_implementation(regard.nn.hf.register())",
             )
         )
-    looked = Looked(module_name, head)
+    looked = Looked(module_name, head, largest=largest)
     token = _looks.set((*_looks.get(), (module, looked)))
     try:
         yield looked
@@ -244,8 +271,54 @@ def _attend(
         for watched, looked in _looks.get():
             if watched is module:
                 with torch.no_grad():
-                    looked.weights.append(weights(looked.head))
+                    if looked.largest is None:
+                        looked.weights.append(weights(looked.head))
+                    else:
+                        _keep_largest(
+                            looked,
+                            query,
+                            key,
+                            may=may,
+                            bias=bias,
+                            causal=causal,
+                            scaling=scaling,
+                        )
     return context.transpose(1, 2).contiguous(), weights(None) if output_attentions else None
+
+
+def _keep_largest(
+    looked: Looked,
+    query: Tensor,
+    key: Tensor,
+    *,
+    may: Tensor | None,
+    bias: Tensor | None,
+    causal: bool,
+    scaling: float | None,
+) -> None:
+    """Add the largest weights of each row and their places, some rows at a time."""
+    T_dec, T_enc = query.shape[-2], key.shape[-2]
+    count = min(looked.largest or T_enc, T_enc)
+    heads = query.shape[:2] if looked.head is None else query.shape[:1]
+    # Made first and filled: results that are kept one by one lie between the blocks' temporary
+    # memory, which the allocator then cannot use again.
+    values = query.new_empty((*heads, T_dec, count))
+    places = torch.empty(values.shape, dtype=torch.int64, device=query.device)
+    for start in range(0, T_dec, _ROWS):
+        rows = slice(start, start + _ROWS)
+        part = query[..., rows, :]
+
+        def cut(x: Tensor | None, rows: slice = rows) -> Tensor | None:
+            return x[..., rows, :] if x is not None and x.shape[-2] > 1 else x
+
+        allowed = cut(may)
+        if causal:
+            shape = 1, 1, part.shape[-2], T_enc
+            allowed = torch.ones(shape, dtype=torch.bool, device=query.device).tril(start)
+        weights = _weights(part, key, allowed, cut(bias), head=looked.head, scaling=scaling)
+        values[..., rows, :], places[..., rows, :] = weights.topk(count, dim=-1)
+    looked.weights.append(values)
+    looked.places.append(places)
 
 
 def _past(query: Tensor, key: Tensor) -> Tensor:

@@ -1,0 +1,41 @@
+"""The page's JavaScript modules as one script, since a file from disk may import no other."""
+
+import re
+from pathlib import Path
+
+__all__ = ["HERE", "MODULES", "script"]
+
+HERE = Path(__file__).parent
+MODULES = (
+    "weights.js",
+    "colors.js",
+    "elements.js",
+    "map.js",
+    "words.js",
+    "links.js",
+    "heads.js",
+    "table.js",
+    "changes.js",
+    "main.js",
+)
+"""In such an order that each comes after what it imports."""
+
+_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function |const )", re.MULTILINE)
+_NAMED = re.compile(r"^export (?:async )?(?:function|const) (\w+)", re.MULTILINE)
+
+
+def script() -> str:
+    """Return all modules as one script that starts the page.
+
+    Every module keeps its private names: it becomes a function that returns what it exports.
+    """
+    parts = []
+    for name in MODULES:
+        text = (HERE / name).read_text(encoding="utf-8")
+        exported = _NAMED.findall(text)
+        body = _EXPORT.sub("", _IMPORT.sub("", text))
+        names = ", ".join(exported)
+        parts.append(f"const {{ {names} }} = (() => {{\n{body}return {{ {names} }};\n}})();")
+    joined = "\n".join(parts)
+    return f'(() => {{\n"use strict";\n{joined}\nstart();\n}})();\n'

@@ -1,0 +1,163 @@
+"""The explorer page: its frame, its style, its script and the weights, in one HTML file."""
+
+import base64
+import hashlib
+import html
+import json
+import zlib
+from collections.abc import Iterable
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from regard.alignment.collection import Collection
+from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET, RULE
+from regard.alignment.explorer.bundle import HERE, script
+from regard.alignment.record import Record
+from regard.errors import InputError, explain
+
+__all__ = ["explorer"]
+
+_NEUTRAL = {
+    "paper": PAPER,
+    "ink": INK,
+    "quiet": QUIET,
+    "frame": FRAME,
+    "grid": GRID,
+    "rule": RULE,
+    "band": BAND,
+}
+_LIGHT = {**_NEUTRAL, "accent": "#0b63ad", "mark": "#a8480a"}
+_NIGHT = {
+    **{name: DARK[color] for name, color in _NEUTRAL.items()},
+    "accent": "#6cb6f5",
+    "mark": "#ffb168",
+}
+_MOST = 64_000_000  # weights; a browser holds that, and hardly more
+
+
+def explorer(
+    collection: Collection | Iterable[Record], *, title: str = "Alignments", made: str = ""
+) -> str:
+    """Return the page that explores a collection.
+
+    Parameters
+    ----------
+    collection : Collection, or its records
+    title : str
+        Plain text.
+    made : str
+        The command that repeats it, for the foot of the page; plain text.
+
+    Returns
+    -------
+    html : str
+        A whole document without any address outside itself. Its policy forbids every request.
+
+    Raises
+    ------
+    InputError
+        The collection is empty or has more than 64 million weights.
+
+    Notes
+    -----
+    A weight takes one byte (so it is off by 1/510 at most) and is compressed: 50 sentences of
+    40 tokens with 8 heads stay under 1 MB. Monotonicity and entropy come from the weights as
+    they were, before the rounding.
+    """
+    collection = Collection(collection)
+    size = sum(record.weights.size for record in collection)
+    if size > _MOST:
+        raise InputError(
+            explain(
+                "explorer(): there are too many weights for a page",
+                expected=f"at most {_MOST:,} weights",
+                got=f"{size:,} weights",
+                help="slice layers and heads, or take fewer sentences",
+            )
+        )
+    code = script()
+    # The one script that may run is this one, letter by letter.
+    digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    frame = Template((HERE / "page.html").read_text(encoding="utf-8"))
+    return frame.substitute(
+        policy=policy,
+        title=html.escape(title),
+        style=_style(),
+        made=f"Made by <code>{html.escape(made)}</code>" if made else "Made by regard.",
+        data=_data(collection),
+        script=code,
+    )
+
+
+def _style() -> str:
+    light, night = (
+        " ".join(f"--{name}: {color};" for name, color in colors.items())
+        for colors in (_LIGHT, _NIGHT)
+    )
+    # Light comes again last: a page that was switched to light on a dark machine stays light,
+    # and so does paper.
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) {\n"
+        f"  :root:not([data-theme='light']) {{ color-scheme: dark; {night} }}\n}}\n"
+        "@media screen {\n"
+        f"  :root[data-theme='dark'] {{ color-scheme: dark; {night} }}\n}}\n"
+        + (HERE / "style.css").read_text(encoding="utf-8")
+    )
+
+
+def _data(collection: Collection) -> str:
+    forms, parts, at = [], [], 0
+    for number, record in enumerate(collection, 1):
+        parts.append(np.rint(np.minimum(record.weights, 1.0) * 255).astype(np.uint8).tobytes())
+        forms.append(
+            {
+                "name": record.name or str(number),
+                "model": record.model,
+                "source": record.source,
+                "target": record.target,
+                "layers": record.layers,
+                "heads": record.heads,
+                "at": at,
+                "measures": _measures(record),
+                "counterfactuals": {
+                    name: {
+                        "target": value.target,
+                        "difference": [round(moved, 3) for moved in value.difference],
+                    }
+                    for name, value in record.counterfactuals.items()
+                },
+            }
+        )
+        at += record.weights.size
+    packed = base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
+    text = json.dumps(
+        {"records": forms, "packed": packed}, ensure_ascii=False, separators=(",", ":")
+    )
+    # In a script element only this ends the text early; "<" is the same character in JSON.
+    return text.replace("<", "\\u003c")
+
+
+def _measures(record: Record) -> list[list[dict[str, Any]]]:
+    entropy = record.entropy()
+    found: list[list[dict[str, Any]]] = []
+    for layer, number in enumerate(record.layers):
+        row = []
+        for place, head in enumerate(record.heads):
+            bits = entropy[layer, place]
+            known = bits[~np.isnan(bits)]
+            monotonicity = record.alignment(layer=number, head=head).monotonicity()
+            row.append(
+                {
+                    "monotonicity": None if monotonicity is None else round(monotonicity, 4),
+                    "entropy": round(float(known.mean()), 4) if known.size else None,
+                }
+            )
+        found.append(row)
+    return found
