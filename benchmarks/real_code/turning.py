@@ -53,6 +53,10 @@ FORMS = {
         "        kind = next(x.removesuffix('_inv_freq') for x in tables if '_inv' in x)\n"
         "        positions = self.rotary(hidden_states, place, kind)",
     ),
+    "even": (
+        "        self.width = d_model",
+        "        positions = torch.full_like(hidden_states, 0.5)",
+    ),
     "own alone": (
         "        self.rotary = {rotary}(config)",
         "        positions = self.rotary(hidden_states)",
@@ -149,7 +153,7 @@ def _more(loaded: Any, code: str, *, cross: bool) -> list[str]:
     pairs = bool(_PAIRS.search(_turning(loaded, code)))
     plain = ["flat", "batched", "of heads", "headed"]
     found += ["flat pairs", "batched pairs"] if pairs else plain
-    return [*found, "halves", "complex", *([] if cross else ["added"]), ""]
+    return [*found, "halves", "complex", *([] if cross else ["added"]), "even", ""]
 
 
 def _turning(loaded: Any, code: str) -> str:

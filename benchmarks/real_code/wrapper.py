@@ -70,7 +70,10 @@ _MORE = {
         "torch.full_like(hidden_states, 0.5)",
     ),
     **dict.fromkeys(
-        ("spatial_position_embeddings",),
+        (
+            "spatial_position_embeddings",
+            "key_value_position_embeddings",
+        ),
         "torch.full_like({memory}, 0.5)",
     ),
     # What is put beside the content has no effect where it is the same for all keys.
