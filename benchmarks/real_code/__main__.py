@@ -14,7 +14,8 @@ skipped and said to be. Results go to ``docs/results/real_code.json`` and from t
     python benchmarks/real_code
 
 ``--only torch`` asks one library, ``--family bert`` one family of transformers; with
-``--join`` what one library came to takes its place among the committed results. ``--page``
+``--join`` what one library came to takes its place among the committed results. ``--again``
+asks the classes of transformers that the committed results say were not asked. ``--page``
 rewrites the page from the committed results; ``--check`` fails where it differs.
 """
 
@@ -61,13 +62,20 @@ def main() -> None:
     parser.add_argument(
         "--guessed", action="store_true", help="declare nothing: one class a family"
     )
+    parser.add_argument(
+        "--again", action="store_true", help="ask what transformers' results say was not asked"
+    )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    from real_code.classes import joined  # noqa: PLC0415 - of this folder
+    from real_code.classes import joined, spliced, unasked  # noqa: PLC0415 - of this folder
     from real_code.page import page  # noqa: PLC0415
 
-    if not (given.page or given.check):
+    if given.again:
+        whole = json.loads(RESULTS.read_text(encoding="utf-8"))
+        part = measure(["transformers"], given.family, names=unasked(whole))
+        RESULTS.write_text(json.dumps(spliced(whole, part), indent=1) + "\n", encoding="utf-8")
+    elif not (given.page or given.check):
         libraries = given.only or list(LIBRARIES)
         results = measure(libraries, given.family, guessed=given.guessed)
         if (given.only or given.family) and not given.join:
@@ -95,7 +103,11 @@ def main() -> None:
 
 
 def measure(
-    libraries: list[str], families: list[str] | None, *, guessed: bool = False
+    libraries: list[str],
+    families: list[str] | None,
+    *,
+    guessed: bool = False,
+    names: set[str] | None = None,
 ) -> dict[str, Any]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     warnings.simplefilter("ignore")
@@ -118,17 +130,19 @@ def measure(
             rows.append({"library": library, "name": library, "skip": "it is not installed"})
             continue
         versions[distribution] = importlib.metadata.version(distribution)
-        for row in _of(library, families, guessed):
+        for row in _of(library, families, guessed, names):
             rows.append({"library": library, **row})
             print(_line(row), file=sys.stderr, flush=True)
     from real_code.evidence import measured  # noqa: PLC0415
 
-    names = {LIBRARIES[library][0] for library in libraries}
-    evidence = measured(names) if families is None and not guessed else {}
+    modules = {LIBRARIES[library][0] for library in libraries}
+    evidence = measured(modules) if families is None and not guessed else {}
     return _summed(rows, versions, evidence, started, guessed)
 
 
-def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dict[str, Any]]:
+def _of(
+    library: str, families: list[str] | None, guessed: bool, names: set[str] | None = None
+) -> Iterator[dict[str, Any]]:
     from real_code import (  # noqa: PLC0415
         keras_layers,
         pytorch,
@@ -138,7 +152,7 @@ def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dic
     )
 
     if library == "transformers":
-        yield from _transformers(families, guessed)
+        yield from _transformers(families, guessed, names)
         return
     makers: dict[str, Callable[[], Any]] = {
         "torch": pytorch.subjects,
@@ -152,7 +166,9 @@ def _of(library: str, families: list[str] | None, guessed: bool) -> Iterator[dic
     yield from _kept_apart(lambda: _each(([s] for s in makers[library]()), guessed), library)
 
 
-def _transformers(families: list[str] | None, guessed: bool) -> Iterator[dict[str, Any]]:
+def _transformers(
+    families: list[str] | None, guessed: bool, names: set[str] | None = None
+) -> Iterator[dict[str, Any]]:
     import transformers  # noqa: PLC0415
 
     from real_code import huggingface  # noqa: PLC0415
@@ -165,6 +181,9 @@ def _transformers(families: list[str] | None, guessed: bool) -> Iterator[dict[st
     for module in huggingface.families():
         if families and module.split(".")[2] not in families:
             continue
+        beginning = f"transformers/{module.split('.')[2]}."
+        if names is not None and not any(n.startswith(beginning) for n in names):
+            continue
 
         def work(module: str = module) -> Iterator[dict[str, Any]]:
             try:
@@ -174,6 +193,8 @@ def _transformers(families: list[str] | None, guessed: bool) -> Iterator[dict[st
                 return
             for name, digest in found[:1] if guessed else found:
                 whole = f"transformers/{module.split('.')[2]}.{name}"
+                if names is not None and whole not in names:
+                    continue
                 if digest in seen:
                     yield {"name": whole, "same": seen[digest]}
                     continue

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["joined", "listed", "statuses"]
+__all__ = ["joined", "listed", "spliced", "statuses", "unasked"]
 
 # What came of a class, the most telling first; each with the words of the page.
 _STATUSES = {
@@ -80,6 +80,45 @@ def joined(
     for why, names in part["skipped"].items():
         skipped[why] = [*skipped.get(why, []), *names]
     found["skipped"] = {why: names for why, names in skipped.items() if names}
+    found["families"] = len({n.split(".")[0] for n in found["checked"]})
+    return found
+
+
+def unasked(results: dict[str, Any]) -> set[str]:
+    """Return the classes that were asked in no form."""
+    found = {_plain(n) for names in results["skipped"].values() for n in names}
+    asked = {_plain(n) for n in (*results["checked"], *results["same"])}
+    return found - asked
+
+
+def spliced(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """Put results of classes that were not asked before in the place of why they were not."""
+    named = [*part["checked"], *part["same"], *part["broken"]]
+    named += [n for names in part["skipped"].values() for n in names]
+    again = {_plain(n) for n in named}
+    found = dict(whole)
+    found["checked"] = [*whole["checked"], *part["checked"]]
+    found["findings"] = [*whole["findings"], *part["findings"]]
+    for key in ("same", "broken"):
+        kept = {n: v for n, v in whole[key].items() if _plain(n) not in again}
+        found[key] = {**kept, **part[key]}
+    skipped = {
+        why: [n for n in names if _plain(n) not in again]
+        for why, names in whole["skipped"].items()
+    }
+    for why, names in part["skipped"].items():
+        skipped[why] = [*skipped.get(why, []), *names]
+    found["skipped"] = {why: names for why, names in skipped.items() if names}
+    found["libraries"] = {name: dict(counts) for name, counts in whole["libraries"].items()}
+    for library, counts in part["libraries"].items():
+        kept = found["libraries"][library]
+        for key in ("checked", "relations", "same text", "broken"):
+            kept[key] += counts[key]
+        kept["skipped"] = sum(
+            n.startswith(f"{library}/") for names in found["skipped"].values() for n in names
+        )
+    found["evidence"] = {**part["evidence"], **whole["evidence"]}
+    found["minutes"] = round(whole["minutes"] + part["minutes"], 1)
     found["families"] = len({n.split(".")[0] for n in found["checked"]})
     return found
 

@@ -227,6 +227,102 @@ def prophetnet() -> Figures:
     }
 
 
+def yoso() -> Figures:
+    """Padding of the whole model, in the form without a CUDA kernel."""
+    import torch  # noqa: PLC0415
+    from transformers import YosoConfig, YosoModel  # noqa: PLC0415
+
+    config = YosoConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=40,
+        use_expectation=True,
+        conv_window=None,
+    )
+    model = YosoModel(config).eval()
+    words = torch.randint(5, 50, (2, 11))
+    keep = torch.ones(2, 11, dtype=torch.long)
+    keep[:, 7:] = 0
+    other = words.clone()
+    other[:, 7:] = (other[:, 7:] + 7) % 50
+    found = [model(w, attention_mask=keep).last_hidden_state[:, :7] for w in (words, other)]
+    full = model(words, attention_mask=torch.ones_like(keep)).last_hidden_state[:, :7]
+    return {
+        "change of real rows with the content of padding": gap(found[0], found[1]),
+        "change of real rows when padding is allowed": gap(found[0], full),
+    }
+
+
+def dab_detr() -> Figures:
+    """What is looked at in the attention of DAB-DETR's encoder."""
+    import torch  # noqa: PLC0415
+    from transformers import DabDetrConfig  # noqa: PLC0415
+    from transformers.models.dab_detr.modeling_dab_detr import DetrAttention  # noqa: PLC0415
+
+    config = DabDetrConfig(hidden_size=32, encoder_attention_heads=4)
+    layer = DetrAttention(config).eval()
+    rows, places = torch.randn(2, 5, 32), torch.randn(2, 5, 32)
+    one, other = (
+        layer(rows, object_queries=places, key_value_states=torch.randn(2, 7, 32))
+        for _ in range(2)
+    )
+    without = layer(rows, object_queries=places)
+    return {
+        "change with another `key_value_states`": gap(one[0], other[0]),
+        "change without `key_value_states`": gap(one[0], without[0]),
+    }
+
+
+def llama4() -> Figures:
+    """The mask of Llama 4's attention to pictures."""
+    import torch  # noqa: PLC0415
+    from transformers.models.llama4 import modeling_llama4  # noqa: PLC0415
+    from transformers.models.llama4.configuration_llama4 import (  # noqa: PLC0415
+        Llama4VisionConfig,
+    )
+
+    config = Llama4VisionConfig(hidden_size=32, num_attention_heads=4, intermediate_size=48)
+    config._attn_implementation = "eager"
+    layer = modeling_llama4.Llama4VisionAttention(config).eval()
+    rows = torch.randn(2, 5, 32)
+    turned = torch.ones(5, 4, dtype=torch.complex64)
+    hidden = torch.zeros(2, 1, 5, 5)
+    hidden[..., 3:] = torch.finfo(torch.float32).min
+    masked = layer(rows, turned, attention_mask=hidden)[0]
+    return {
+        "change when the mask forbids two keys": gap(masked, layer(rows, turned)[0]),
+    }
+
+
+def edgetam_video() -> Figures:
+    """One query alone and among others, by the number of heads (1 as released)."""
+    import torch  # noqa: PLC0415
+    from transformers.models.edgetam_video.configuration_edgetam_video import (  # noqa: PLC0415
+        EdgeTamVideoConfig,
+    )
+    from transformers.models.edgetam_video.modeling_edgetam_video import (  # noqa: PLC0415
+        EdgeTamVideoPerceiverAttention,
+    )
+
+    found = {}
+    query, memory = torch.randn(2, 5, 32), torch.randn(2, 7, 32)
+    for heads in (1, 4):
+        config = EdgeTamVideoConfig()
+        config.perceiver_resampler_hidden_size = 32
+        config.perceiver_resampler_num_attention_heads = heads
+        config.perceiver_resampler_attention_head_dim = 32 // heads
+        config._attn_implementation = "eager"
+        layer = EdgeTamVideoPerceiverAttention(config).eval()
+        among, alone = (layer(q, memory, memory)[:, :1] for q in (query, query[:, :1]))
+        found[f"change of the first row with other queries, heads = {heads}"] = gap(
+            among, alone
+        )
+    return found
+
+
 def gap(a: Any, b: Any) -> float:
     """Return the largest difference."""
     return float((a - b).abs().max())
@@ -244,4 +340,8 @@ TRANSFORMERS: dict[str, Callable[[], Figures]] = {
     "vjepa2": vjepa2,
     "informer": informer,
     "doge": doge,
+    "yoso": yoso,
+    "dab_detr": dab_detr,
+    "llama4": llama4,
+    "edgetam_video": edgetam_video,
 }

@@ -44,6 +44,22 @@ _GIVEN = {
     **{"nx": "d_model", "n_positions": "64", "cin": "d_model", "c_hidden": "d_head"},
     **{"c_q": "d_model", "c_k": "d_model", "c_v": "d_model", "no_heads": "heads"},
 }
+# What a constructor is given that does without no default.
+_ASKED = {
+    # Convolutions that see one position.
+    **{"kernel_size": "1", "padding_q": "0", "padding_kv": "0", "stride_q": "1"},
+    **{"stride_kv": "1", "qkv_projection_method": "'dw_bn'", "with_cls_token": "False"},
+    **{
+        "attention_drop_rate": "0.0",
+        "drop_rate": "0.0",
+        "stage_idx": "0",
+        "head_width": "d_head",
+    },
+    **dict.fromkeys(("qk_channels", "v_channels", "q_dim"), "d_model"),
+    **dict.fromkeys(
+        ("embedding_dim", "input_dim", "hidden_size_output", "kv_in_dim", "dim_out"), "d_model"
+    ),
+}
 
 
 def families() -> list[str]:
@@ -101,7 +117,11 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
         tried = []
         try:
             for form in _forms(said, cross):
-                contract, source = wrapped(form)
+                try:
+                    contract, source = wrapped(form)
+                except LookupError as error:  # another form may give it
+                    why = why or str(error)
+                    continue
                 what = label + (" (cross)" if cross else "")
                 tried.append(Subject(what, "transformers", family, source, "Wrapped", contract))
         except LookupError as error:
@@ -119,6 +139,8 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
     beside = (*MEMORY, *KEYS, *VALUES)
     first = next((n for n in names if n not in beside), names[0] if names else "")
     if first not in CONTENT:
+        if said.unstated:
+            raise LookupError(said.unstated)
         raise LookupError(f"its first argument is `{first or '*args'}`")
     memory = next((p for p in parameters if p.name in MEMORY), None)
     three = any(n in KEYS for n in names)
@@ -135,6 +157,35 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
         for turned in positions(said.loaded, names, said.code, cross=cross):
             for masked in _maskings(said, names, cross):
                 yield Form(said, build, imports, cross, turned, masked)
+    yield from _more(said, names, cross)
+
+
+def _more(said: Said, names: list[str], cross: bool) -> Iterator[Form]:
+    """Rarer forms: everything given, keys with as many heads as queries, other layouts."""
+    masks = _maskings(said, names, cross)
+    if any(masks):
+        kind = masks[0].split()[0]
+        tail = " memory" if "memory" in masks[0] else ""
+        rare = [f"{kind} flat", f"{kind} row", *(["keys"] if kind == "boolean" else [])]
+        masks = [masks[0], *(m + tail for m in rare), ""]
+    for config in _configs(said.loaded, said.kind):
+        build, imports = _build(said.kind, config, cross, more=True)
+        fused = [x.replace("more=True)", "more=True, form='sdpa')") for x in build]
+        for lines in (build, [_even(x) for x in build], fused):
+            turnings = positions(said.loaded, names, said.code, cross=cross, more=True)
+            for turned in turnings:
+                for masked in masks:
+                    yield Form(said, lines, imports, cross, turned, masked, said.laid, True)
+                if "cu_seqlens" in names:
+                    yield Form(said, lines, imports, cross, turned, "", "one", True)
+                if cross and not said.laid:
+                    for masked in masks:
+                        yield Form(said, lines, imports, False, turned, masked, "alike", True)
+
+
+def _even(line: str) -> str:
+    """A line that builds a class with as many heads of keys as of queries."""
+    return re.sub(r"\bkv_heads\b(?!=)", "heads", line)
 
 
 def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
@@ -148,31 +199,39 @@ def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
     return [form, ""] if any(n in MASK for n in names) else [""]
 
 
-def _build(kind: Any, config: tuple[str, str] | None, cross: bool) -> tuple[list[str], str]:
+def _build(
+    kind: Any, config: tuple[str, str] | None, cross: bool, *, more: bool = False
+) -> tuple[list[str], str]:
     """Lines that build the class, and its imports."""
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    names = [p.name for p in parameters]
     given = []
     for p in parameters:
         if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
             continue
+        values = {
+            **_GIVEN,
+            **(_ASKED if more or p.default is p.empty else {}),
+            **dict.fromkeys(("is_cross_attention", "encoder_decoder_attention"), str(cross)),
+            "has_relative_attention_bias": str(not cross),
+            **dict.fromkeys(_N_HEADS, "heads"),
+            **dict.fromkeys(_D_MODEL, "d_model"),
+        }
+        if p.default is p.empty:  # a window of one row, or none
+            values["window_size"] = "(1, 64)" if "num_heads" in names else "0"
         if "config" in p.name:
             given.append(f"{p.name}=config")
-        elif p.name in _D_MODEL:
-            given.append(f"{p.name}=d_model")
-        elif p.name in _N_HEADS:
-            given.append(f"{p.name}=heads")
-        elif p.name in ("is_cross_attention", "encoder_decoder_attention"):
-            given.append(f"{p.name}={cross}")
-        elif p.name == "has_relative_attention_bias":
-            given.append(f"{p.name}={not cross}")
-        elif p.name in _GIVEN:
-            given.append(f"{p.name}={_GIVEN[p.name]}")
+        elif p.name in values:
+            given.append(f"{p.name}={values[p.name]}")
         elif p.default is p.empty:
             raise LookupError(f"its constructor asks for `{p.name}`")
     if any("config" in g for g in given):
         if config is None:
             raise LookupError("its configuration class is not found")
-        first = f"        config = shrink({config[1]}(), d_model, heads, kv_heads, d_head)"
+        tail = ", more=True" if more else ""
+        first = (
+            f"        config = shrink({config[1]}(), d_model, heads, kv_heads, d_head{tail})"
+        )
         imports = f"from {config[0]} import {config[1]}"
     else:
         first, imports = "", ""

@@ -15,11 +15,17 @@ _LOCAL = re.compile(
 )
 _BOOLEAN = re.compile(
     r"attention_mask\.(bool|to\(torch\.bool)|~\(?attention_mask|attention_mask == 0|"
-    r"~\(?mask|mask == 0|mask\.logical_not"
+    r"attention_mask[^\n]* == torch\.tensor\(False|~\(?mask|mask == 0|mask\.logical_not"
 )
+# What is not zero is hidden, as numbers that are added have it.
+_HIDES = re.compile(r"masked_fill_?\(\s*attention_mask\.to\(torch\.bool\)")
 _IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNORECASE)
 _ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha", re.IGNORECASE)
 _TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
+_GRID = re.compile(
+    r"(batch_size|batch), height, width, \w+ = hidden_states?|point_batch_size|"
+    r"(B|batch\w*), (H|height), (W|width), _ = "
+)
 _BENT = re.compile(r"softcap|logit_cap|tanh\(|scale_factor|sqk_scale|query_pre_attn|mscale")
 _NOWHERE = re.compile(
     r"if self\.(sliding_window is not None|(config\.)?(use|is)_(\w+_)?rope)|no_?rope|NoPE"
@@ -37,7 +43,38 @@ _UNSTATED = {
     "inkling": "its keys are convolved over positions under a mask of their own",
     "rwkv": "how far it looks is a decay that it learns",
     "longt5": "it looks at blocks and at summaries of them",
+    "diffllama": "it takes one map of weights from another, over values of two heads",
     "swiftformer": "it pools queries into one and has no keys",
+}
+# The same of single classes.
+_UNSTATED_CLASSES = {
+    r"Florence2VisionWindowAttention|Gemma3nAudioConformerAttention|"
+    r"PegasusXGlobalLocalAttention": "it looks at a neighbourhood that no contract can state",
+    r"MultiScaleDeformableAttention": "it samples at points that it computes, which no "
+    "contract can state",
+    r"\w+AttentionResidual$": "it attends to outputs of layers, not to positions",
+    r"\w+ChannelAttention$|PatchTSMixerGatedAttention": "it attends to features, not to "
+    "positions",
+    r"\w+WindowAttentionMerger$": "its result has fewer positions than it is given",
+    r"EfficientLoFTRAggregatedAttention": "it attends to means of neighbouring positions",
+    r"\w+BiMultiHeadAttention$": "it attends from each of two sequences to the other",
+    r"FunnelAttentionStructure|NeoMMEExclusiveSelfAttention|\w+AttentionLoss$": "it is no "
+    "attention, but a part beside one",
+    r"\w+AttentionGRUCell$": "it is one step of a decoder, and has no sequence of queries",
+    r"Levit\w+": "its biases are a table of one length",
+    r"WavTokenizerVocosAttention|BridgeTowerResidualAttention": "it is built of parts whose "
+    "sizes are fixed, and no small size is a multiple of them",
+    r"\w+VideoMemoryAttention(Layer)?$|\w+VideoRoPE\w*Attention$|\w+MaskedAttentionDecoder"
+    "(Layer)?$": "it asks for tables or masks of a whole picture, of one size",
+    r"\w+MergedAttention$|MuseGlimmerAssistantAttention|Idefics2PerceiverAttention|"
+    r"EvollaSequenceCompressorAttention|EvollaSequenceAlignerCrossAttention": "its keys are "
+    "those of two sequences, one behind the other",
+    r"ProphetNetNgramSelfAttention|XLNetRelativeAttention": "it attends from several streams "
+    "of predictions at once",
+    r"SuperGlueAttentionalGNN": "it asks for pairs of pictures, so that examples meet",
+    r"EsmFold\w+SelfAttentionBlock|EsmFoldInvariantPointAttention|EsmFold2(Diffusion|Row)\w+": (
+        "it attends to pairs of residues or to frames in space"
+    ),
 }
 
 
@@ -57,12 +94,28 @@ class Said:
     def unstated(self) -> str:
         """Why no contract can state what it does, or ''."""
         why = _UNSTATED.get(self.loaded.__name__.split(".")[2], "")
+        name = self.kind.__name__
+        why = why or next(
+            (said for kind, said in _UNSTATED_CLASSES.items() if re.match(kind, name)), ""
+        )
+        if "FlashAttention" in self.kind.__name__:
+            why = why or "it asks for the compiled package flash_attn"
         parts = [f for n, f in vars(self.kind).items() if n != "__init__"]
         text = "\n".join(inspect.getsource(f) for f in parts if inspect.isfunction(f))
         if "forward" in vars(self.kind) and not _ATTENDS.search(text):
             why = why or "it is no attention, but a part beside one"
+        if "natten" in self.code:
+            why = why or "it asks for the compiled package natten"
         local = "it looks at a neighbourhood that no contract can state"
-        return why or (local if _LOCAL.search(self.code) else "")
+        if "already took care of also excluding padding" in self.code:
+            why = why or "an index chooses its keys in pools of neighbours"
+        if re.search("sampling_offsets|sampling_locations", inspect.getsource(self.kind)):
+            why = why or "it samples at points that it computes, which no contract can state"
+        if self.kind.__name__.endswith(("AttentionMap", "RegionToPhraseAttention")):
+            why = why or "it returns scores or weights alone, and no context"
+        # A triangle of that size is no block.
+        code = self.code if "ones((block_size, block_size)" not in self.code else ""
+        return why or (local if _LOCAL.search(code) else "")
 
     @property
     def causal_by_mask(self) -> bool:
@@ -77,7 +130,8 @@ class Said:
     @property
     def boolean_masks(self) -> bool:
         """Whether masks are booleans instead of numbers that are added."""
-        return bool(_BOOLEAN.search(self.code))
+        given = _HIDES.sub("", self.code)
+        return bool(_BOOLEAN.search(given))
 
     def ignores(self, name: str) -> bool:
         """Whether a self-attention takes an argument and never reads it, as its kin do."""
@@ -94,6 +148,19 @@ class Said:
     def time_first(self) -> bool:
         """Whether sequences are (time, batch, features)."""
         return bool(_TIME_FIRST.search(self.code))
+
+    @property
+    def laid(self) -> str:
+        """How it wants sequences, where not as (batch, length, features)."""
+        if _GRID.search(self.code):
+            return "grid"
+        if "PoolingHead" in self.kind.__name__:
+            return "pooled"
+        if "relative_position_index" in self.code and "window_size" in self.code:
+            return "window"
+        if "nn.Conv1d(" in self.code or "matmul_1x1" in self.code:
+            return "channels"
+        return "map" if "qkv_proj = MobileViT" in self.code else ""
 
     @property
     def extra_keys(self) -> bool:

@@ -19,8 +19,12 @@ def choose(forms: list[Subject]) -> Subject | Skip:
     from regard.check.subject import Crash, limit, load  # noqa: PLC0415
 
     why = ""
+    unbuilt: set[str] = set()
     for form in forms:
         assert form.contract is not None
+        built = form.source.split("def forward", maxsplit=1)[0]
+        if built in unbuilt:
+            continue
         with limit(40.0):
             loaded = load(form.source, _path(form), form.entry)
             if isinstance(loaded, Crash):
@@ -33,6 +37,8 @@ def choose(forms: list[Subject]) -> Subject | Skip:
             other = case.bench(1).base
         crash = next((b for b in (base, other) if isinstance(b, Crash)), None)
         if crash is not None:
+            if crash.stage == "build":
+                unbuilt.add(built)
             why = _farther(why, f"{crash.stage}: {crash.kind}: {crash.message}")
             continue
         wanted = bench.sizes.shape(form.contract["returns"][0]["axes"])

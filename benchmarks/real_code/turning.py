@@ -4,7 +4,12 @@ import inspect
 import re
 from typing import Any
 
-__all__ = ["FORMS", "forms", "own_rotary"]
+__all__ = ["FORMS", "POSITIONS", "forms", "own_rotary"]
+
+# Parameters that positions are given for.
+POSITIONS = (
+    *("position_embeddings", "relative_position_embeddings", "freqs_ci", "rotary_pos_emb"),
+)
 
 _PAIRS = re.compile(r"\.\.\., (0|1)?::2\]|rotate_every_two|rotate_pair|unflatten\(-1, \(-1, 2")
 _SHIFTED = re.compile(r"rel(ative)?_shift")
@@ -41,6 +46,52 @@ FORMS = {
         "        angle = torch.cat((angle, angle), dim=-1)\n"
         "        positions = (angle.cos(), angle.sin())",
     ),
+    "own named": (
+        "        self.rotary = {rotary}(config)",
+        "        place = torch.arange(t)[None].expand(n, t)\n"
+        "        tables = [name for name, _ in self.rotary.named_buffers()]\n"
+        "        kind = next(x.removesuffix('_inv_freq') for x in tables if '_inv' in x)\n"
+        "        positions = self.rotary(hidden_states, place, kind)",
+    ),
+    "even": (
+        "        self.width = d_model",
+        "        positions = torch.full_like(hidden_states, 0.5)",
+    ),
+    "own alone": (
+        "        self.rotary = {rotary}(config)",
+        "        positions = self.rotary(hidden_states)",
+    ),
+    "of heads": (
+        "        self.width, self.count = d_head, heads",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(self.count)[:, None] * rate\n"
+        "        angle = torch.cat((angle, angle), dim=-1)[None]\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "headed": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = torch.cat((angle, angle), dim=-1)[None, None]\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "halves": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = (torch.arange(t)[:, None] * rate)[None].expand(n, -1, -1)\n"
+        "        positions = (angle.cos(), angle.sin())",
+    ),
+    "complex": (
+        "        self.width = d_head",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        positions = torch.polar(torch.ones_like(angle), angle)",
+    ),
+    "relative batched": (
+        "        self.width = d_model",
+        "        angle = torch.arange(1 - t, t)[:, None] * (0.9 ** torch.arange(self.width))\n"
+        "        positions = angle.sin()[None].expand(n, -1, -1)",
+    ),
     "relative": (
         "        self.width = d_model",
         "        angle = torch.arange(1 - t, t)[:, None] * (0.9 ** torch.arange(self.width))\n"
@@ -68,8 +119,17 @@ FORMS = {
 }
 
 
-def forms(loaded: Any, names: list[str], code: str, *, cross: bool) -> list[str]:
-    """Names of the forms to try for a class of a module, the likeliest first."""
+def forms(
+    loaded: Any, names: list[str], code: str, *, cross: bool, more: bool = False
+) -> list[str]:
+    """Names of the forms to try for a class of a module, the likeliest first.
+
+    With ``more``, those that are rare.
+    """
+    if not any(n in names for n in POSITIONS):
+        return [""]
+    if more:
+        return _more(loaded, code, cross=cross)
     if "position_embeddings" not in names:
         return [""]
     if _SHIFTED.search(code):
@@ -82,6 +142,18 @@ def forms(loaded: Any, names: list[str], code: str, *, cross: bool) -> list[str]
     found += ["batched pairs", "flat pairs"] if pairs else ["batched", "flat"]
     # Positions that are added to queries alone: no axis of a contract says that.
     return [*found, *([] if cross else ["added"]), ""]
+
+
+def _more(loaded: Any, code: str, *, cross: bool) -> list[str]:
+    """Names of the forms to try where the likely ones do not run."""
+    if _SHIFTED.search(code) or "relative_position" in code:
+        return ["relative", "relative batched"]
+    own = own_rotary(loaded)
+    found = ["own", "own typed", "own three", "own named", "own alone"] if own else []
+    pairs = bool(_PAIRS.search(_turning(loaded, code)))
+    plain = ["flat", "batched", "of heads", "headed"]
+    found += ["flat pairs", "batched pairs"] if pairs else plain
+    return [*found, "halves", "complex", *([] if cross else ["added"]), "even", ""]
 
 
 def _turning(loaded: Any, code: str) -> str:

@@ -94,6 +94,37 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "the convolution beside the attention reads positions that the mask forbids",
     ),
     (
+        r"transformers/yoso\.",
+        "RG202",
+        "true",
+        "yoso",
+        "the mask is turned into 0 and 1 as though it were 0 and -10000: with the model's own "
+        "1 and 0, and with the lowest number, hidden keys are read; YosoModel reads padding",
+    ),
+    (
+        r"transformers/dab_detr\.DetrAttention \(cross\)",
+        "RG701",
+        "true",
+        "dab_detr",
+        "`key_value_states` is taken and never used: keys and values are the queries' own",
+    ),
+    (
+        r"transformers/llama4\.Llama4VisionAttention",
+        "RG207",
+        "true",
+        "llama4",
+        "`attention_mask` is taken and never used: layers of the vision model hand one over, "
+        "and it is lost",
+    ),
+    (
+        r"transformers/edgetam_video\.EdgeTamVideoPerceiverAttention",
+        "RG402",
+        "true",
+        "edgetam_video",
+        "heads and positions are swapped once more after the attention function has swapped "
+        "them: with several heads rows are mixed (the released model has one)",
+    ),
+    (
         r"torch/MultiheadAttention \(all keys masked, weights",
         "RG205",
         "true",
