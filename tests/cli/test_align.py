@@ -85,3 +85,23 @@ def test_another_number_of_sentences_is_refused(files, capsys, content):
     (files / "system").write_text(content)
     assert run(["align", "score", str(files / "gold"), str(files / "system")]) == 2
     assert "another number of sentences" in capsys.readouterr().err
+
+
+def test_an_output_that_is_an_input_is_refused(files, capsys):
+    gold = str(files / "gold")
+    assert run(["align", "convert", gold, "--to", "pharaoh", "--out", gold, "--force"]) == 2
+    assert "the output is the input" in capsys.readouterr().err
+    assert (files / "gold").read_text() == GOLD
+
+
+def test_a_naacl_file_is_not_counted_from_0(files, capsys):
+    out = str(files / "out")
+    arguments = ["align", "convert", str(files / "gold"), "--to", "naacl", "--out", out]
+    assert run([*arguments, "--out-base", "0"]) == 2
+    assert "the NAACL format counts from 1" in capsys.readouterr().err
+
+
+def test_a_system_without_any_link_misses_everything(files, capsys):
+    (files / "system").write_text("\n\n\n")
+    assert run(["align", "score", str(files / "gold"), str(files / "system")]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[4] == "100.0"

@@ -252,6 +252,8 @@ def _naacl(lines: list[str], path: Path) -> tuple[list[_Raw], int]:
 def _base(raw: list[_Raw], format: Format, count: int, path: Path) -> tuple[int, str]:  # noqa: A002
     if format == "naacl":
         return 1, "the NAACL format counts from 1"
+    if not raw:
+        return 0, "there are no links in it"
     zeros = sum(link.source == 0 or link.target == 0 for link in raw)
     if zeros:
         return 0, f"counts from 0: {zeros} links have a position 0"

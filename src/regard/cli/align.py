@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.example import ExampleCommand
+from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
 from regard.cli.streams import say
 from regard.errors import InputError, explain
@@ -42,7 +42,15 @@ regard align convert gold.txt --to naacl --out gold.naacl
 """
 
 
-@click.group()
+class _Group(click.Group):
+    """A group whose help begins with a working example."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_example(_SCORE, formatter)
+        super().format_help(ctx, formatter)
+
+
+@click.group(cls=_Group)
 def align() -> None:
     """Links between two sentences: score them against gold, combine and convert them.
 
@@ -136,7 +144,7 @@ def symmetrize(
     from regard.alignment.link_files import read_links, write_links
     from regard.alignment.symmetrize import symmetrize as combined
 
-    _refuse_existing(out, force)
+    _refuse_existing(out, force, forward, backward)
     one = read_links(forward, base=_number(base))
     other = read_links(backward, base=_number(base), target_first=backward_target_first)
     for path, read in ((forward, one), (backward, other)):
@@ -168,7 +176,16 @@ def convert(
     """Write LINKS in another format, or counted from another number."""
     from regard.alignment.link_files import read_links, write_links
 
-    _refuse_existing(out, force)
+    _refuse_existing(out, force, links)
+    if form == "naacl" and out_base == "0":
+        raise InputError(
+            explain(
+                "--out-base 0: the NAACL format counts from 1",
+                expected="--out-base 1, or none",
+                got="0",
+                because="a position 0 stands for no word there",
+            )
+        )
     read = read_links(links, base=_number(base), target_first=target_first)
     _say_guess(links, read)
     write_links(out, read.sentences, format=form, base=_number(out_base))
@@ -201,9 +218,18 @@ def _as_many(read: "LinkFile", count: int, path: str) -> Sequence[Any]:
     return links
 
 
-def _refuse_existing(out: str, force: bool) -> None:
+def _refuse_existing(out: str, force: bool, *inputs: str) -> None:
     import os
 
+    there = [path for path in inputs if os.path.exists(path)]
+    if os.path.exists(out) and any(os.path.samefile(out, path) for path in there):
+        raise InputError(
+            explain(
+                f"{out}: the output is the input",
+                expected="another file to write to",
+                got="a file that is read",
+            )
+        )
     if os.path.exists(out) and not force:
         raise InputError(
             explain(

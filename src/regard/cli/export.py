@@ -115,6 +115,13 @@ def _require_room(directory: Path, places: list[Path], *, force: bool) -> None:
     """Refuse to write over anything before the work is done."""
     if directory.exists() and not directory.is_dir():
         raise _refused(f"{directory}: this is a file, not a directory", "a directory", "a file")
+    if any((directory / name).exists() for name in ("config.json", "ensemble.json")):
+        # After the next training, two different models would lie there.
+        raise _refused(
+            f"{directory}: this is a trained model's own directory",
+            "another place for what is exported",
+            "the directory that `regard train` writes",
+        )
     there = [str(place) for place in places if place.exists()]
     if there and not force:
         raise InputError(

@@ -24,7 +24,7 @@ __all__ = [
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_SYMBOLS = click.Choice(["chars", "spaces", "subwords"])
+_SYMBOLS = click.Choice(["chars", "graphemes", "spaces", "subwords"])
 _ATTENTIONS = click.Choice(
     [
         "none",

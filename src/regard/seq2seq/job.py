@@ -214,6 +214,8 @@ def train_pairs(
             world=world,
             clock=clock,
         )
+        if keeper is not None:
+            world.from_first(lambda: keeper.hold(closing))
         if keeper is not None and resume:
             state = world.from_first(keeper.state)
             if state is not None:

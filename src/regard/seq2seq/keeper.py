@@ -1,6 +1,7 @@
 """A run's directory while it runs: claimed once, saved to often, given back if nothing came."""
 
 import contextlib
+from contextlib import ExitStack
 from pathlib import Path
 
 from regard.files import is_leftover
@@ -16,6 +17,7 @@ from regard.seq2seq.checkpoint import (
 )
 from regard.seq2seq.claim import PROBE, claim_directory
 from regard.seq2seq.events import TrainingState
+from regard.seq2seq.only_writer import only_writer
 from regard.seq2seq.train import Trainer
 
 __all__ = ["Keeper"]
@@ -38,6 +40,22 @@ class Keeper:
         self._is_new = False  # nothing of value is in it yet
         self._written: list[int] | None = None  # the looks whose weights are on the disk
         self._loaded: TrainingState | None = None
+        self._closing: ExitStack | None = None
+
+    def hold(self, closing: ExitStack) -> None:
+        """Keep other runs out of the directory until `closing` closes.
+
+        A directory that is not there yet is held from :meth:`claim` on.
+
+        Raises
+        ------
+        InputError
+            Another run holds it.
+        """
+        if self._directory.is_dir():
+            closing.enter_context(only_writer(self._directory))
+        else:
+            self._closing = closing
 
     @property
     def log(self) -> Path:
@@ -81,6 +99,9 @@ class Keeper:
         self._created = claim_directory(
             self._directory, names=FILES, is_ours=is_run, force=force, resume=resume
         )
+        if self._closing is not None:
+            self._closing.enter_context(only_writer(self._directory))
+            self._closing = None
         self._is_new = not resume
         if not resume:
             save_description(self._directory, self._description)

@@ -23,6 +23,8 @@ _LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def runtime_of(path: str | Path) -> str:
     """Return which of the :data:`RUNTIMES` a file or directory is made for."""
     path = Path(path)
+    if (path / _MARKS["torch"]).exists():
+        return "torch"  # a trained model, newer than anything that was exported beside it
     if path.suffix == ".npz" or (path / _MARKS["numpy"]).exists():
         return "numpy"
     if path.suffix == ".onnx" or (path / _MARKS["onnx"]).exists():
