@@ -148,7 +148,7 @@ def test_ctrl_c_during_imports_is_one_word_and_code_130(tmp_path, delay, argumen
         # What follows the imports waits, so that no delay comes too late.
         "class Slow:\n"
         "    def __getattr__(self, name):\n        import time; time.sleep(60)\n"
-        "sys.modules['regard.seq2seq.transducer'] = Slow()\n"
+        "sys.modules['regard.seq2seq.runtimes'] = Slow()\n"
         "sys.modules['regard.seq2seq.interrupt'] = Slow()\n"
         "main.listen()\nprint('ready', flush=True)\nmain.main()\n"
     )

@@ -24,7 +24,11 @@ SETTINGS = JobSettings(
     train=TrainConfig(steps=5, warm_up=2, evaluate_every=2, average=2, ema=0.5, seed=3),
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    # Another test may have brought JAX into the process; the children do not use it.
+    pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
+]
 
 
 def _train(where, steps=5, *, resume=False, save_every=0.0, force=False):

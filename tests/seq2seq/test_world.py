@@ -30,7 +30,11 @@ SETTINGS = JobSettings(
     train=TrainConfig(steps=23, warm_up=2, evaluate_every=7, seed=3, accumulate=2, average=2),
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    # Another test may have brought JAX into the process; the children do not use it.
+    pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
+]
 
 
 def _batches() -> PairBatches:

@@ -64,7 +64,7 @@ def _answering(monkeypatch, answer):
 
 
 def _hypothesis(ids, finished=True):
-    return Hypothesis(tuple(ids), (0.0,) * len(ids), finished, None)
+    return Hypothesis(tuple(ids), (0.0,) * len(ids), finished, None, 0.0)
 
 
 def test_a_perfect_copy_scores_one(monkeypatch):
