@@ -30,6 +30,7 @@ from regard.kernels.gru_recorded import (
 from regard.kernels.pairs import PreparedKeys as FactoredKeys
 from regard.kernels.pairs import reciprocals
 from regard.kernels.prepared import PreparedKeys
+from regard.kernels.step_major import step_major
 from regard.kernels.transforms import by_hand
 
 __all__ = ["LoopInputs", "LoopOutputs", "bahdanau_loop", "gru_update"]
@@ -165,8 +166,12 @@ def _differentiate(
 ) -> tuple[Tensor | None, ...]:
     *given, key_mask, S, C, A, Q, RZ, N = ctx.saved_tensors
     if torch.is_grad_enabled():
+
+        def recorded(inputs: list[Tensor]) -> LoopOutputs:
+            return recorded_loop(LoopInputs(*inputs), key_mask, ctx.keys)
+
         grads = (d_states, d_contexts, d_weights)
-        return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+        return (None, None, *recorded_gradients(recorded, given, grads))
     keys: FactoredKeys = ctx.keys.factored
     _, value, _, _, W_a, v_a, W_hh, _, W_c = given
     batch, T_enc, d_h = value.shape
@@ -177,7 +182,7 @@ def _differentiate(
     values_t = value.transpose(1, 2).contiguous()  # rows over T_enc: a fast product below
     W_q = torch.cat([W_a, W_hh])
 
-    dC = make(T_dec, batch, d_h) if d_contexts is None else _step_major(d_contexts)
+    dC = make(T_dec, batch, d_h) if d_contexts is None else step_major(d_contexts)
     dG, dQ = make(T_dec, batch, 3, d_s), make(T_dec, batch, d_attn + 3 * d_s)
     dQ_gates = dQ[..., d_attn:].unflatten(-1, (3, d_s))
     _write_local_slopes(S, Q[..., d_attn + 2 * d_s :], RZ, N, dG=dG, dQ=dQ_gates)
@@ -259,11 +264,6 @@ def _write_local_slopes(
     by_r.mul_(rest)
     dQ[:, :, :2] = dG[:, :, :2]
     torch.mul(by_n, R, out=dQ[:, :, 2])
-
-
-def _step_major(grad: Tensor) -> Tensor:
-    # A copy, because the loop adds to it and the caller's gradient is not ours to write to.
-    return grad.transpose(0, 1).clone(memory_format=torch.contiguous_format)
 
 
 def _rows_alive(key_mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:

@@ -14,8 +14,14 @@ import torch
 from torch import Tensor
 
 from regard.kernels import native
-from regard.kernels.gru_recorded import LoopInputs, LoopOutputs, recorded_gradients
+from regard.kernels.gru_recorded import (
+    LoopInputs,
+    LoopOutputs,
+    recorded_gradients,
+    recorded_loop,
+)
 from regard.kernels.prepared import PreparedKeys
+from regard.kernels.step_major import addresses, gradients_of_scores, step_major
 from regard.kernels.threads import threads_for
 
 __all__ = ["native_loop"]
@@ -89,7 +95,7 @@ class _NativeLoop(torch.autograd.Function):
             S[:-1].unbind(0),
             Q.unbind(0),
             C.unbind(0),
-            *map(_addresses, (gates.transpose(0, 1), S[:-1], S[1:], Q, C, A, E, K, G)),
+            *map(addresses, (gates.transpose(0, 1), S[:-1], S[1:], Q, C, A, E, K, G)),
             strict=True,
         )
         for before, q, c, at_x, at_s, at_after, at_q, at_c, at_a, at_e, at_k, at_g in steps:
@@ -123,8 +129,12 @@ def _differentiate(
 ) -> tuple[Tensor | None, ...]:
     *given, key_mask, S, C, A, Q, E, K, G = ctx.saved_tensors
     if torch.is_grad_enabled():
+
+        def recorded(inputs: list[Tensor]) -> LoopOutputs:
+            return recorded_loop(LoopInputs(*inputs), key_mask, ctx.keys)
+
         grads = (d_states, d_contexts, d_weights)
-        return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+        return (None, None, *recorded_gradients(recorded, given, grads))
     keys: PreparedKeys = ctx.keys
     _, value, _, _, W_a, v_a, W_hh, b_hh, W_c = given
     T_dec, batch, T_enc = A.shape
@@ -133,7 +143,7 @@ def _differentiate(
     value, v_a, b_hh = value.contiguous(), v_a.contiguous(), b_hh.contiguous()
     W_q = torch.cat([W_a, W_hh])
 
-    dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
+    dC = make(C.shape) if d_contexts is None else step_major(d_contexts)
     dG, dQ, dA = make(G.shape), make(Q.shape), make(A.shape)
     # Whatever strides they come with, rows of the last axis are read as they lie.
     given_s = None if d_states is None else d_states.contiguous()
@@ -144,9 +154,9 @@ def _differentiate(
     stride, from_state = Q.stride(1), 4 * d_attn
     shared = _Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
     gru, at_d_state = ctypes.addressof(shared), d_state.data_ptr()
-    at = [_addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
+    at = [addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
     from_above = [
-        [None] * T_dec if each is None else _addresses(each.transpose(0, 1))
+        [None] * T_dec if each is None else addresses(each.transpose(0, 1))
         for each in (given_s, given_a)
     ]
     parts = (dG.unbind(0), dQ.unbind(0), dC.unbind(0))
@@ -172,7 +182,7 @@ def _differentiate(
 
     flat_q, flat_g = dQ.view(-1, stride), dG.view(-1, 3 * d_s)
     d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
-    d_key, d_v = _later(keys, key_mask, v_a, Q[..., :d_attn], dA)
+    d_key, d_v = gradients_of_scores(keys, key_mask, v_a, Q[..., :d_attn], dA)
     return (
         None,
         None,
@@ -186,36 +196,3 @@ def _differentiate(
         flat_q[:, d_attn:].sum(0),
         flat_g.t() @ C.view(-1, C.shape[2]),
     )
-
-
-def _later(
-    keys: PreparedKeys, key_mask: Tensor | None, v: Tensor, Q: Tensor, dA: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of keys and v from those of all scores, step-major."""
-    query, grad = Q.transpose(0, 1).contiguous(), dA.transpose(0, 1).contiguous()
-    mask = None if key_mask is None else key_mask.contiguous()
-    d_key, d_v = torch.empty_like(keys.key), torch.empty_like(v)
-    addresses = (
-        query.data_ptr(),
-        keys.key.data_ptr(),
-        v.data_ptr(),
-        None if mask is None else mask.data_ptr(),
-        grad.data_ptr(),
-        None,
-        d_key.data_ptr(),
-        d_v.data_ptr(),
-    )
-    batch, T_dec, d_attn = query.shape
-    native.backward(addresses, native.Sizes(batch, T_dec, keys.key.shape[1], d_attn))
-    return d_key, d_v
-
-
-def _addresses(array: Tensor) -> list[int]:
-    """Return the address of each part along the first axis."""
-    first, apart = array.data_ptr(), array.stride(0) * array.element_size()
-    return [first + t * apart for t in range(array.shape[0])]
-
-
-def _step_major(grad: Tensor) -> Tensor:
-    # A copy, because the loop adds to it and the caller's gradient is not ours to write to.
-    return grad.transpose(0, 1).clone(memory_format=torch.contiguous_format)

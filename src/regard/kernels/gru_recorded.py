@@ -3,6 +3,7 @@
 Autograd can record it and differentiate twice; the written-out forms fall back to it for that.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -99,15 +100,15 @@ def recorded_loop(
 
 
 def recorded_gradients(
+    loop: Callable[[list[Tensor]], LoopOutputs],
     given: list[Tensor],
-    key_mask: Tensor | None,
-    keys: PreparedKeys,
     grads: tuple[Tensor | None, ...],
 ) -> tuple[Tensor | None, ...]:
-    """Differentiate the recorded loop, so that the gradient has a gradient itself."""
+    """Differentiate a recorded loop, so that the gradient has a gradient itself."""
     inputs = [alias(each) for each in given]
-    outputs = recorded_loop(LoopInputs(*inputs), key_mask, keys)
-    pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if grad is not None]
+    pairs = [
+        (out, grad) for out, grad in zip(loop(inputs), grads, strict=True) if grad is not None
+    ]
     return torch.autograd.grad(
         [out for out, _ in pairs],
         inputs,

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from regard.kernels import native
-from regard.kernels.gru_native import _addresses, _later, _step_major
-from regard.kernels.gru_recorded import LoopOutputs
-from regard.kernels.lstm_recorded import LstmInputs, recorded_gradients
+from regard.kernels.gru_recorded import LoopOutputs, recorded_gradients
+from regard.kernels.lstm_recorded import LstmInputs, recorded_loop
 from regard.kernels.prepared import PreparedKeys
+from regard.kernels.step_major import addresses, gradients_of_scores, step_major
 from regard.kernels.threads import threads_for
 
 __all__ = ["native_loop"]
@@ -83,7 +83,7 @@ class _NativeLoop(torch.autograd.Function):
             gates.unbind(1),
             G[..., : 2 * d_s].unbind(0),
             *(part.unbind(0) for part in G.chunk(4, -1)),
-            *map(_addresses, (Q, C, A, E, K)),
+            *map(addresses, (Q, C, A, E, K)),
             strict=True,
         )
         for before, s, m_before, m, q, c, g, h, q_gates, x, i_f, i, f, n, o, *at in steps:
@@ -120,8 +120,12 @@ def _differentiate(
 ) -> tuple[Tensor | None, ...]:
     *given, key_mask, S, M, C, A, Q, E, K, G, H = ctx.saved_tensors
     if torch.is_grad_enabled():
+
+        def recorded(inputs: list[Tensor]) -> LoopOutputs:
+            return recorded_loop(LstmInputs(*inputs), key_mask, ctx.keys)
+
         grads = (d_states, d_contexts, d_weights)
-        return (None, None, *recorded_gradients(given, key_mask, ctx.keys, grads))
+        return (None, None, *recorded_gradients(recorded, given, grads))
     keys: PreparedKeys = ctx.keys
     _, value, _, _, W_a, v_a, W_hh, W_c = given
     T_dec, batch, T_enc = A.shape
@@ -130,7 +134,7 @@ def _differentiate(
     value, v_a = value.contiguous(), v_a.contiguous()
     W_q = torch.cat([W_a, W_hh])
 
-    dC = make(C.shape) if d_contexts is None else _step_major(d_contexts)
+    dC = make(C.shape) if d_contexts is None else step_major(d_contexts)
     dQ, dA = make(Q.shape), make(A.shape)
     dG = dQ[..., d_attn:]
     by_cell = _write_slopes(M, G, H, dG.unflatten(-1, (4, d_s)))
@@ -141,7 +145,7 @@ def _differentiate(
     asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
     step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
     stride = Q.stride(1)
-    from_above = [None] * T_dec if given_a is None else _addresses(given_a.transpose(0, 1))
+    from_above = [None] * T_dec if given_a is None else addresses(given_a.transpose(0, 1))
     given_s = [None] * T_dec if d_states is None else d_states.unbind(1)
     parts = (
         *(each.unbind(0) for each in (dQ, dG, dC, by_cell)),
@@ -149,7 +153,7 @@ def _differentiate(
         dG[..., 3 * d_s :].unbind(0),
         G[..., d_s : 2 * d_s].unbind(0),
     )
-    at = [_addresses(each) for each in (E, K, A, dQ, dC, dA)]
+    at = [addresses(each) for each in (E, K, A, dQ, dC, dA)]
     every = list(zip(*parts, given_s, *at, from_above, strict=True))
     for dq, dg, dc, slope, d_ifn, d_o, f, by_s, *now in reversed(every):
         at_e, at_k, at_a, at_dq, at_dc, at_da, by_a = now
@@ -173,7 +177,7 @@ def _differentiate(
 
     flat_q = dQ.view(-1, stride)
     d_W_q = flat_q.t() @ S[:-1].reshape(-1, d_s)
-    d_key, d_v = _later(keys, key_mask, v_a, Q[..., :d_attn], dA)
+    d_key, d_v = gradients_of_scores(keys, key_mask, v_a, Q[..., :d_attn], dA)
     return (
         None,
         None,

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.kernels.additive import additive_scores, alias
+from regard.kernels.additive import additive_scores
 from regard.kernels.gru_recorded import LoopOutputs
 from regard.kernels.prepared import PreparedKeys
 from regard.kernels.softmax import masked_softmax
 
-__all__ = ["LstmInputs", "lstm_update", "recorded_gradients", "recorded_loop"]
+__all__ = ["LstmInputs", "lstm_update", "recorded_loop"]
 
 
 class LstmInputs(NamedTuple):
@@ -91,22 +91,3 @@ def recorded_loop(
         )
     states, contexts, weights = (torch.stack(each, 1) for each in zip(*found, strict=True))
     return LoopOutputs(states, contexts, weights)
-
-
-def recorded_gradients(
-    given: list[Tensor],
-    key_mask: Tensor | None,
-    keys: PreparedKeys,
-    grads: tuple[Tensor | None, ...],
-) -> tuple[Tensor | None, ...]:
-    """Differentiate the recorded loop, so that the gradient has a gradient itself."""
-    inputs = [alias(each) for each in given]
-    outputs = recorded_loop(LstmInputs(*inputs), key_mask, keys)
-    pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if grad is not None]
-    return torch.autograd.grad(
-        [out for out, _ in pairs],
-        inputs,
-        [grad for _, grad in pairs],
-        create_graph=True,
-        allow_unused=True,
-    )
