@@ -13,6 +13,8 @@ from regard.cli.search_options import (
     chosen_constraint,
     chosen_search,
     search_options,
+    unknown_option,
+    with_option,
 )
 from regard.cli.streams import say
 
@@ -38,22 +40,10 @@ regard eval my-model held-out.tsv --beam 5 --length-penalty 0.6 --format json
 @click.command("eval", cls=ExampleCommand, example=_EXAMPLE)
 @click.argument("model", type=Where())
 @click.argument("data", type=Where(no_dash=True))
-@click.option(
-    "--with",
-    "more",
-    type=Where(),
-    multiple=True,
-    help="A model to answer together with MODEL; may be given several times.",
-)
+@with_option
 @column_options
 @search_options
-@click.option(
-    "--unknown",
-    type=click.Choice(["keep", "copy", "drop", "fail"]),
-    default="keep",
-    show_default=True,
-    help="What to do with symbols that the model never saw.",
-)
+@unknown_option
 @click.option(
     "--metric",
     "metrics",

@@ -12,6 +12,8 @@ from regard.cli.search_options import (
     chosen_constraint,
     chosen_search,
     search_options,
+    unknown_option,
+    with_option,
 )
 from regard.cli.streams import opened, written
 from regard.errors import InputError, explain
@@ -31,26 +33,14 @@ echo ATTENTION | regard predict my-model --format json --nbest 3 --align
 @click.option("-i", "--input", "source", type=Where(), help="A text a line; - is stdin.")
 @click.option("-o", "--output", type=Where(), help="Where to write; default stdout, as -.")
 @click.option("--force", is_flag=True, help="Write over the file --output.")
-@click.option(
-    "--with",
-    "more",
-    type=Where(),
-    multiple=True,
-    help="A model to answer together with MODEL; may be given several times.",
-)
+@with_option
 @click.option(
     "--format", "form", type=click.Choice(["tsv", "json"]), default="tsv", show_default=True
 )
 @click.option("--scores", is_flag=True, help="Add the natural logarithm of the probability.")
 @click.option("--align", is_flag=True, help="Add where the model looked for each symbol.")
 @search_options
-@click.option(
-    "--unknown",
-    type=click.Choice(["keep", "copy", "drop", "fail"]),
-    default="keep",
-    show_default=True,
-    help="What to do with symbols that the model never saw.",
-)
+@unknown_option
 @click.option(
     "--longest",
     type=Number(int, 1, 100_000),

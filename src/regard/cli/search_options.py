@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from regard.seq2seq.search import Constraint, SearchSettings
     from regard.seq2seq.vocab import Vocab
 
-__all__ = ["SEARCH_OPTIONS", "chosen_constraint", "chosen_search", "search_options"]
+__all__ = [
+    "SEARCH_OPTIONS",
+    "chosen_constraint",
+    "chosen_search",
+    "search_options",
+    "unknown_option",
+    "with_option",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -28,6 +35,24 @@ SEARCH_OPTIONS = (
     "seed",
 )
 """Names of the parameters that :func:`search_options` adds, but ``allow`` and ``lexicon``."""
+
+with_option = click.option(
+    "--with",
+    "more",
+    type=Where(),
+    multiple=True,
+    help="A model to answer together with MODEL; may be given several times.",
+)
+"""Models that answer together."""
+
+unknown_option = click.option(
+    "--unknown",
+    type=click.Choice(["keep", "copy", "drop", "fail"]),
+    default="keep",
+    show_default=True,
+    help="What to do with symbols that the model never saw.",
+)
+"""What becomes of symbols without an id."""
 
 _LENGTH = Number(int, 0, 100_000)
 
