@@ -10,16 +10,15 @@ References
    SIGMORPHON 2016.
 """
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from regard.errors import InputError, explain
 from regard.seq2seq.job import JobSettings
-from regard.seq2seq.pairs import Columns, read_pairs
+from regard.seq2seq.pairs import Columns
 from regard.seq2seq.recipes.files import located
-from regard.seq2seq.recipes.recipe import Measure, Parts, Published, Recipe
-from regard.seq2seq.settings import TrainConfig
+from regard.seq2seq.recipes.recipe import Measure, Parts, Published, Recipe, read_parts
+from regard.seq2seq.recipes.small import small_settings
 
 __all__ = ["LANGUAGES", "MACRO", "recipe"]
 
@@ -98,31 +97,15 @@ def _load(language: str, data_dir: str | Path | None, title: str) -> Parts:
     names = [f"{language}-task1-{part}" for part in Parts._fields]
     columns = Columns(source=1, features=2, target=3, header=False)
     with located(data_dir, names, what=title, home=HOME) as paths:
-        read = (read_pairs(paths[name], columns=columns, file_format="tsv") for name in names)
-        # A model says what it was made from, not where that lay.
-        return Parts(*(replace(p, name=name) for p, name in zip(read, names, strict=True)))
+        return read_parts(paths, names, columns=columns, file_format="tsv")
 
 
 def _job(seconds: float, seed: int) -> JobSettings:
-    return JobSettings(
-        source_symbols="chars",
-        target_symbols="chars",
-        model={
-            "attention": "bahdanau",
-            "d_in": 64,
-            "d_hidden": 96,
-            "d_s": 192,
-            "d_attn": 128,
-            "dropout": 0.3,
-        },
+    return small_settings(
+        seconds,
+        seed,
         batch_tokens=1000,
+        label_smoothing=0.0,
+        steps=1_000_000,
         metric="exact_match",
-        train=TrainConfig(
-            steps=1_000_000,
-            time_budget=seconds,
-            learning_rate=5e-3,
-            decay="linear",
-            final_share=0.0,
-            seed=seed,
-        ),
     )

@@ -12,11 +12,10 @@ References
 
 from dataclasses import replace
 
-from regard.seq2seq.job import JobSettings
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.recipes.recipe import Measure, Parts, Recipe
 from regard.seq2seq.recipes.shipped import shipped
-from regard.seq2seq.settings import TrainConfig
+from regard.seq2seq.recipes.small import small_settings
 
 __all__ = ["recipe"]
 
@@ -28,7 +27,7 @@ def recipe() -> Recipe:
         variant="ara-eng",
         title="Arabic names to English letters",
         load=_load,
-        job=_job,
+        job=small_settings,
         seconds=120.0,
         beam=5,
         measures=(Measure("CER", "symbol_error_rate"), Measure("WER", "exact_match_error")),
@@ -43,26 +42,3 @@ def _load() -> Parts:
 def _without(pairs: Pairs, *others: Pairs) -> Pairs:
     sources = {source for other in others for source, _ in other.items}
     return replace(pairs, items=tuple(one for one in pairs.items if one[0] not in sources))
-
-
-def _job(seconds: float, seed: int) -> JobSettings:
-    return JobSettings(
-        model={
-            "attention": "bahdanau",
-            "d_in": 64,
-            "d_hidden": 96,
-            "d_s": 192,
-            "d_attn": 128,
-            "dropout": 0.3,
-        },
-        batch_tokens=500,
-        train=TrainConfig(
-            steps=200_000,
-            time_budget=seconds,
-            learning_rate=5e-3,
-            decay="linear",
-            final_share=0.0,
-            label_smoothing=0.1,
-            seed=seed,
-        ),
-    )

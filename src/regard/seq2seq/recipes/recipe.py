@@ -1,14 +1,15 @@
 """What a recipe is: data, settings that are known to work, and what others have reached."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from regard.seq2seq.job import JobSettings
 from regard.seq2seq.metrics import ErrorRates
-from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.pairs import Pairs, read_pairs
 
-__all__ = ["Measure", "Parts", "Published", "Recipe"]
+__all__ = ["Measure", "Parts", "Published", "Recipe", "read_parts"]
 
 
 class Parts(NamedTuple):
@@ -19,6 +20,23 @@ class Parts(NamedTuple):
     """What the best weights are chosen on."""
     test: Pairs
     """What results are stated on."""
+
+
+def read_parts(paths: Mapping[str, Path], names: Sequence[str], **how: Any) -> Parts:
+    """Read the three parts from their files.
+
+    Parameters
+    ----------
+    paths : mapping of str to Path
+        Where each file is.
+    names : sequence of str
+        Of the files, in the order of the parts.
+    **how
+        As :func:`~regard.seq2seq.pairs.read_pairs` takes it.
+    """
+    read = (read_pairs(paths[name], **how) for name in names)
+    # A model says what it was made from, not where that lay.
+    return Parts(*(replace(part, name=name) for part, name in zip(read, names, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,14 @@ References
    Conversion", SIGMORPHON 2020, tables 2 and 4.
 """
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from regard.errors import InputError, explain
 from regard.seq2seq.job import JobSettings
-from regard.seq2seq.pairs import read_pairs
 from regard.seq2seq.recipes.files import located
-from regard.seq2seq.recipes.recipe import Measure, Parts, Published, Recipe
-from regard.seq2seq.settings import TrainConfig
+from regard.seq2seq.recipes.recipe import Measure, Parts, Published, Recipe, read_parts
+from regard.seq2seq.recipes.small import small_settings
 
 __all__ = ["LANGUAGES", "MACRO", "recipe"]
 
@@ -109,33 +107,10 @@ def recipe(language: str, data_dir: str | Path | None) -> Recipe:
 def _load(language: str, data_dir: str | Path | None, title: str, form: str) -> Parts:
     names = [f"{language}_{part}.tsv" for part in Parts._fields]
     with located(data_dir, names, what=title, home=HOME, hint="2020") as paths:
-        read = (read_pairs(paths[name], normal_form=form) for name in names)
-        # A model says what it was made from, not where that lay.
-        return Parts(*(replace(p, name=name) for p, name in zip(read, names, strict=True)))
+        return read_parts(paths, names, normal_form=form)
 
 
 def _job(form: str, seconds: float, seed: int) -> JobSettings:
-    return JobSettings(
-        source_symbols="chars",
-        target_symbols="spaces",
-        normal_form=form,
-        model={
-            "attention": "bahdanau",
-            "d_in": 64,
-            "d_hidden": 96,
-            "d_s": 192,
-            "d_attn": 128,
-            "dropout": 0.3,
-        },
-        batch_tokens=500,
-        metric="exact_match",
-        train=TrainConfig(
-            steps=200_000,
-            time_budget=seconds,
-            learning_rate=5e-3,
-            decay="linear",
-            final_share=0.0,
-            label_smoothing=0.1,
-            seed=seed,
-        ),
+    return small_settings(
+        seconds, seed, target_symbols="spaces", normal_form=form, metric="exact_match"
     )
