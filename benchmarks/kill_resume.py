@@ -2,9 +2,15 @@
 
     python benchmarks/kill_resume.py --rounds 20 --out docs/results/kill_resume.json
 
-One run is left alone. Then, once a round, the same command is killed at a moment that is drawn
-evenly from the time that the undisturbed run took from when its directory appeared to its end;
-in every fifth round the start of the process, before there is a directory, is drawn from too.
+One run is left alone. Then, once a round, the same command is started, and killed on its way.
+The moment belongs to the run, not to the clock: a number of steps is drawn, and when
+``log.csv``, which has a row every ten steps, shows that as many are done, the kill follows
+within what ten steps take. A step beyond the last stands for the time after it, in which the
+best looks are averaged, scored and saved. In every fifth round it falls between the start
+of the process and the first row: importing, reading, claiming the directory. A run that ended
+before the signal came is thrown away and the round drawn anew: every round is a kill, and how
+many were thrown away is in the report.
+
 Every file that is there is read, and the command is given again with --resume (without it, if
 there is no directory). Weights, training state and printed scores must be those of the
 undisturbed run, to the byte.
@@ -16,11 +22,13 @@ import json
 import os
 import platform
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +36,9 @@ import torch
 
 from regard.files import write_json
 from regard.seq2seq.checkpoint import load_description, load_model, load_training
+
+_EVERY = 10
+"""Steps between two rows of log.csv."""
 
 SAME = ("config.json", "vocab.json", "model.safetensors", "training.safetensors")
 
@@ -67,20 +78,28 @@ def _rounds(place: Path, options: argparse.Namespace) -> dict[str, Any]:
     moments = random.Random(options.seed)
     rounds = []
     for number in range(options.rounds):
-        where = place / str(number)
-        where.mkdir()
-        (where / "pairs.tsv").write_bytes((place / "pairs.tsv").read_bytes())
-        early = number % 5 == 0
-        moment = moments.uniform(0.0, working + (starting if early else 0.0))
-        killed = _kill(command, where, moment, from_start=early)
+        where, missed = place / str(number), -1
+        killed: _Kill | None = None
+        while killed is None:
+            missed += 1
+            shutil.rmtree(where, ignore_errors=True)
+            where.mkdir()
+            (where / "pairs.tsv").write_bytes((place / "pairs.tsv").read_bytes())
+            moment = moments.uniform(0.0, 1.0)
+            if number % 5 == 0:
+                killed = _kill(command, where, after=0, wait=moment * starting)
+            else:
+                steps = int(moment * (options.steps + _EVERY))
+                wait = moments.uniform(0.0, working * _EVERY / options.steps)
+                killed = _kill(command, where, after=steps // _EVERY * _EVERY, wait=wait)
         inside, step = _read_all(where / "run")
         resume = ["--resume"] if (where / "run").is_dir() else []
         found = _finish([*command, *resume], where)
         rounds.append(
             {
-                "moment": round(moment, 2),
-                "counted_from": "start" if early else "directory",
-                "killed": killed,
+                "killed_at_step": killed.step,
+                "seconds_after_start": round(killed.seconds, 2),
+                "thrown_away": missed,
                 "files": inside,
                 "saved_step": step,
                 "same": found == scores and _digests(where / "run") == wanted,
@@ -126,16 +145,38 @@ def _timed(command: list[str], where: Path) -> tuple[float, float, dict[str, Any
     return appeared - began, time.monotonic() - appeared, json.loads(out)
 
 
-def _kill(command: list[str], where: Path, moment: float, *, from_start: bool) -> bool:
-    """Start a run, kill it after so many seconds, and return whether it was still running."""
+@dataclass(frozen=True)
+class _Kill:
+    """A run that was killed before its end."""
+
+    step: int
+    """The last that log.csv had; 0 if none."""
+
+    seconds: float
+
+
+def _kill(command: list[str], where: Path, *, after: int, wait: float) -> _Kill | None:
+    """Start a run, wait for a step and some seconds, kill it; None if it had ended by then."""
+    began = time.monotonic()
     with _started(command, where) as process:
-        if not from_start:
-            _wait_for_directory(process, where)
+        while process.poll() is None and _last_step(where / "run") < after:
+            time.sleep(0.02)
         try:
-            process.wait(timeout=moment)
+            process.wait(timeout=wait)
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
-        return process.wait() == -signal.SIGKILL
+        if process.wait() != -signal.SIGKILL:
+            return None
+    return _Kill(_last_step(where / "run"), time.monotonic() - began)
+
+
+def _last_step(run: Path) -> int:
+    """Return the step of the last whole row of a log, 0 where there is none."""
+    try:
+        *whole, _ = (run / "log.csv").read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return 0
+    return int(whole[-1].partition(",")[0]) if len(whole) > 1 else 0
 
 
 def _finish(command: list[str], where: Path) -> dict[str, Any]:
