@@ -7,6 +7,7 @@ from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.description import Description
 from regard.seq2seq.export.agreement import agreement, made_up
 from regard.seq2seq.export.onnx_files import onnx_files
+from regard.seq2seq.runtime.onnx_model import OnnxTransducer
 from regard.seq2seq.search import Ranking, SearchSettings
 from regard.seq2seq.train import new_model
 from regard.seq2seq.transducer import Transducer
@@ -101,3 +102,28 @@ def test_the_greedy_file_is_of_use_without_regard():
         found = symbols[row].tolist()
         assert found[: len(wanted)] == wanted
         assert all(symbol in (0, EOS) for symbol in found[len(wanted) :])
+
+
+def test_a_byte_that_was_changed_anywhere_is_noticed():
+    files, _ = onnx_files((model := trained("none")).model, model.description)
+    for name, whole in files.items():
+        embedding = model.model.embedding.weight.detach().numpy().tobytes()
+        weights = whole.find(embedding) if name != "encoder.onnx" else len(whole) // 2
+        assert weights > 0
+        embedding = model.model.embedding.weight.detach().numpy().tobytes()
+        weights = len(whole) // 2 if name == "encoder.onnx" else whole.index(embedding)
+        seal = whole.rindex(b"sha256")
+        for place in (weights, len(whole) // 3, seal, seal + 11, len(whole) - 1):
+            changed = bytearray(whole)
+            changed[place] ^= 1
+            with pytest.raises(InputError, match=rf"(?s)copy/{name}.*check sum"):
+                OnnxTransducer.of(files | {name: bytes(changed)}, "copy")
+
+
+def test_files_of_two_models_that_differ_in_their_weights_alone_are_refused():
+    one, other = trained("none"), trained("none")
+    with torch.no_grad():
+        next(other.model.parameters()).mul_(2)
+    files = [onnx_files(each.model, each.description)[0] for each in (one, other)]
+    with pytest.raises(InputError, match="different models"):
+        OnnxTransducer.of(files[0] | {"step.onnx": files[1]["step.onnx"]}, "copy")

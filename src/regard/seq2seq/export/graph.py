@@ -7,6 +7,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from regard.seq2seq.runtime.seal import UNSEALED, sealed
 from regard.version import __version__
 
 __all__ = ["IR_VERSION", "OPSET", "Doors", "Graph", "Value", "model_bytes"]
@@ -115,7 +116,7 @@ class Graph:
 
 
 def model_bytes(graph: Any, metadata: dict[str, str]) -> bytes:
-    """Return a graph as a file, checked for what the standard asks."""
+    """Return a graph as a file with a check sum, checked for what the standard asks."""
     model = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", OPSET)],
@@ -123,10 +124,9 @@ def model_bytes(graph: Any, metadata: dict[str, str]) -> bytes:
         producer_name="regard",
         producer_version=__version__,
     )
-    helper.set_model_props(model, metadata)
+    helper.set_model_props(model, metadata | UNSEALED)
     onnx.checker.check_model(model, full_check=True)
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
+    return sealed(model.SerializeToString(deterministic=True))
 
 
 def _declared(name: str, kind: tuple[str, list[Any]]) -> Any:

@@ -16,7 +16,7 @@ from regard.seq2seq.export.onnx_step import OnnxStep, require_exportable
 from regard.seq2seq.export.weights import weights_of
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.runtime.cells import Floats
-from regard.seq2seq.runtime.exported import header_of
+from regard.seq2seq.runtime.exported import digest_of, header_of
 from regard.seq2seq.runtime.onnx_model import OnnxTransducer
 from regard.seq2seq.vocab import BOS, EOS, PAD, UNK
 
@@ -41,8 +41,10 @@ def onnx_files(
     require_exportable(config, "onnx_files()")
     weights = weights_of(model)
     step = OnnxStep(config, weights)
-    # Usable alone: each file holds the vocabularies and the rest of the description.
-    metadata = {"regard": json.dumps(header_of(description), ensure_ascii=False)}
+    # Usable alone: each file holds the vocabularies and the rest of the description. The sum of
+    # the weights says which files belong together.
+    header = {**header_of(description), "weights": digest_of({}, weights)}
+    metadata = {"regard": json.dumps(header, ensure_ascii=False)}
     files = {
         "encoder.onnx": _encoder(config, weights, step),
         "step.onnx": _step(config, step),

@@ -14,5 +14,6 @@
 ``again.py``          where answers that are known looked
 ``transducer.py``     text in, text out
 ``onnx_model.py``     the same with onnxruntime, for files of ONNX
+``seal.py``           the check sum in a file of ONNX
 ====================  ================================================================
 """

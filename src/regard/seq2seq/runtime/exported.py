@@ -45,6 +45,7 @@ __all__ = [
     "FORMAT",
     "Exported",
     "described",
+    "digest_of",
     "exported_bytes",
     "exported_of",
     "header_of",
@@ -140,7 +141,7 @@ def exported_bytes(
     header = {**header_of(description), "numbers": numbers}
     if configs:
         header["members"] = [config.to_json() for config in configs]
-    header["sha256"] = _digest(header, arrays)
+    header["sha256"] = digest_of(header, arrays)
     text = json.dumps(header, ensure_ascii=False).encode("utf-8")
     stream = io.BytesIO()
     entries: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
@@ -193,7 +194,7 @@ def exported_of(data: bytes, path: Path) -> Exported:
                 help="use that version, or export again",
             )
         )
-    if header.pop("sha256", None) != _digest(header, arrays):
+    if header.pop("sha256", None) != digest_of(header, arrays):
         raise _damaged(path, "a check sum that does not match its content")
     try:
         description, numbers = described(header), header["numbers"]
@@ -236,7 +237,8 @@ def _header(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, Any
     return header
 
 
-def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> str:
+def digest_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the sha256 of JSON values and named arrays, in hexadecimal."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode("utf-8"))
     for name in sorted(arrays):
         value = np.ascontiguousarray(arrays[name])

@@ -14,6 +14,7 @@ from regard.seq2seq.description import Description
 from regard.seq2seq.rewriter import Asked
 from regard.seq2seq.runtime.cells import Floats, Ids
 from regard.seq2seq.runtime.exported import FORMAT, described
+from regard.seq2seq.runtime.seal import has_whole_seal
 from regard.seq2seq.runtime.transducer import NumpyTransducer, padded
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.search.record import Record
@@ -143,6 +144,8 @@ class OnnxTransducer(NumpyTransducer):
         options.log_severity_level = 3
         sessions = {}
         for each in ONNX_FILES:
+            if not has_whole_seal(files[each]):
+                raise _damaged(f"{name}/{each}", "no check sum that fits its content")
             try:
                 sessions[each] = onnxruntime.InferenceSession(
                     files[each], options, providers=["CPUExecutionProvider"]
