@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import IO, Any
 from regard.errors import InputError, explain
 
 __all__ = [
+    "as_argument",
     "is_leftover",
     "read_json",
     "replacing",
@@ -25,6 +27,16 @@ __all__ = [
 ]
 
 _SUFFIX = re.compile(r"\.[a-z0-9_]{8}")  # what tempfile puts behind a prefix
+
+
+def as_argument(path: str | Path) -> str:
+    """Return a path as one writes it in a shell, never taken for an option.
+
+    >>> as_argument("-my model")
+    "'./-my model'"
+    """
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 @contextmanager

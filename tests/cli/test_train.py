@@ -225,6 +225,56 @@ def test_a_second_ctrl_c_ends_at_once_with_code_130_and_a_way_to_go_on(data, tmp
     assert sorted(os.listdir(out)) == ["config.json", "log.csv", "vocab.json"]
 
 
+def test_resuming_with_other_settings_names_the_options_that_differ(data, tmp_path, capsys):
+    begun = ["--hidden", "7", "--state", "11", "--batch-tokens", "211"]
+    assert _run("train", data, "--out", tmp_path / "m", "--steps", "7", *begun) == 0
+    capsys.readouterr()
+    now = ["--steps", "5", "--dropout", "0.5", "--one-direction", "--resume"]
+    assert _run("train", data, "--out", tmp_path / "m", *begun, *now) == 2
+    said = capsys.readouterr().err
+    rows = [line.split(maxsplit=1) for line in said.splitlines()]
+    before, after = rows.index(["expected", "--dropout 0.3"]), rows.index(["got", "--dropout 0.5"])
+    told = {word for row in rows[before : before + 3] for word in " ".join(row).split()}
+    assert {"--steps", "7", "no", "--one-direction"} <= told
+    assert after == before + 3
+    assert "warm_up" not in said
+    assert "--batch-tokens 211" in said.partition("help")[2]  # the command that goes on
+    assert "--resume\n" in said
+
+
+def test_one_model_and_an_ensemble_do_not_take_each_others_directories(
+    model, data, tmp_path, capsys
+):
+    several = tmp_path / "several"
+    several.mkdir()
+    (several / "ensemble.json").write_text('{"format": 1, "members": ["0", "1"]}')
+    for out, more, said in (
+        (several, ["--force"], "holds an ensemble"),
+        (several, ["--resume"], "holds an ensemble"),
+        (model, ["--force", "--ensemble", "2"], "holds the run of one model"),
+    ):
+        assert _run("train", data, "--out", out, "--steps", "3", *more) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert "ensemble" in error.partition("help")[2]
+    assert [entry.name for entry in several.iterdir()] == ["ensemble.json"]
+
+
+def test_the_commands_that_are_printed_work_for_a_name_with_a_dash_and_a_space(
+    data, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-d.tsv").write_bytes(data.read_bytes())
+    assert _run("train", "./-d.tsv", "--out", "-my model", *TINY) == 0
+    said = capsys.readouterr().err
+    made, tried = (
+        shlex.split(said.partition(mark)[2].splitlines()[0]) for mark in ("made by", "try it")
+    )
+    assert tried[:3] == ["regard", "predict", "./-my model"]
+    assert _run(*tried[1:3], "abc") == 0
+    assert _run(*made[1:], "--force") == 0
+
+
 def _tensors(path):
     from regard.seq2seq.tensors import load_tensors
 

@@ -167,7 +167,7 @@ def test_resuming_a_finished_job_changes_nothing(tmp_path):
         (
             dataclasses.replace(PAIRS, items=(*PAIRS.items[:-1], ("ab", "1 1 1"))),
             SETTINGS,
-            "vocabulary",
+            "vocabularies",
         ),
     ],
 )

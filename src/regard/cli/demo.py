@@ -17,6 +17,7 @@ from regard.cli.example import ExampleCommand
 from regard.cli.options import STEPS, Number, Where
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say
+from regard.files import as_argument
 
 if TYPE_CHECKING:
     from regard.demo.plan import Job, Plan
@@ -176,7 +177,7 @@ def _tell(results: dict[str, Any], out: Path, form: str) -> None:
     click.echo(
         f"\nreport   {out / 'report.html'}\nnumbers  {out / 'demo.json'}\n"
         f"pictures {out / 'accuracy.png'}, ...\n"
-        f"model    {out / MODEL}: regard predict {shlex.quote(str(out / MODEL))} HELLO\n"
+        f"model    {out / MODEL}: regard predict {as_argument(out / MODEL)} HELLO\n"
         f"made by  {results['made_by']['command']} "
         f"in {results['made_by']['wall_seconds']:.0f} s",
         err=True,

@@ -11,6 +11,7 @@ from regard.cli.example import ExampleCommand
 from regard.cli.options import Where
 from regard.cli.streams import say
 from regard.errors import InputError, explain
+from regard.files import as_argument
 
 if TYPE_CHECKING:
     from regard.alignment.collection import Collection
@@ -259,11 +260,11 @@ def _told(collection: "Collection") -> str:
 
 
 def _command(*, files: Sequence[str], **options: object) -> str:
-    words = ["regard", "show", *files]
+    words = []
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", str(value)]
-    return shlex.join(words)
+    return " ".join(["regard show", *map(as_argument, files), *map(shlex.quote, words)])
 
 
 def _number(option: str, value: object, expected: str) -> int:

@@ -20,6 +20,7 @@ from regard.cli.train_options import (
     output_options,
 )
 from regard.errors import InputError, explain
+from regard.files import as_argument
 
 if TYPE_CHECKING:
     from regard.cli.train_settings import Task
@@ -77,7 +78,9 @@ def train(
     clock = Clock(given["clock"] or "wall")  # the import of torch counts
     import torch
 
+    from regard.cli.other_run import in_options
     from regard.cli.train_settings import task_of, warn_of_overlap
+    from regard.seq2seq.same_run import OtherRunError
     from regard.seq2seq.train import SAVE_EVERY
     from regard.seq2seq.world import joined
 
@@ -119,12 +122,15 @@ def train(
     go_on = f"go on with  {command} --resume"
     with before_stopping(lambda: go_on if _has_run(out) else None):
         members = how["ensemble"] or (task.members if world.size == 1 else 1)
-        if members > 1:
-            _refuse_for_ensemble(world.size, how["tensorboard"])
-            together = {"members": members, "jobs": how["jobs"], "threads": threads}
-            found = _trained_together(task, go_on, options | together)
-        else:
-            found = _trained(task, go_on, options)
+        try:
+            if members > 1:
+                _refuse_for_ensemble(world.size, how["tensorboard"])
+                together = {"members": members, "jobs": how["jobs"], "threads": threads}
+                found = _trained_together(task, go_on, options | together)
+            else:
+                found = _trained(task, go_on, options)
+        except OtherRunError as error:
+            raise in_options(error, out) from error
         if isinstance(found, int):
             return found
         transducer, results = found
@@ -146,7 +152,7 @@ def train(
     click.echo(
         f"{steps} steps, {seconds:.0f} CPU seconds of training; model in {out}\n"
         f"made by   {command}\n"
-        f"try it    regard predict {shlex.quote(out)}{beam} -i - < words.txt",
+        f"try it    regard predict {as_argument(out)}{beam} -i - < words.txt",
         err=True,
     )
     return 0
@@ -269,7 +275,7 @@ def _source_of(pairs: Any) -> dict[str, Any] | None:
 
 def _command(data: str, out: str, threads: int, given: dict[str, Any]) -> str:
     """Return the command line that does the same again."""
-    words = ["regard", "train", data, "--out", out]
+    words = ["--out", out]
     for name, value in {**given, "threads": threads}.items():
         flag = "--" + name.replace("_", "-")
         if name == "header" and value is False:
@@ -280,4 +286,4 @@ def _command(data: str, out: str, threads: int, given: dict[str, Any]) -> str:
             words += [word for one in value for word in (flag, str(one))]
         elif value is not None and value is not False:
             words += [flag, f"{value:g}s" if name in _TIMES else str(value)]
-    return shlex.join(words)
+    return f"regard train {as_argument(data)} {shlex.join(words)}"

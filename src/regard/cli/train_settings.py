@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from regard.seq2seq.pairs import Pairs
     from regard.seq2seq.recipes.recipe import Recipe
 
-__all__ = ["Task", "task_of", "warn_of_overlap"]
+__all__ = ["FLAGS", "Task", "task_of", "warn_of_overlap"]
 
 _LOOKS = 8
 _AVERAGE = 4  # costs one look, and is taken only where it is better
@@ -49,6 +49,22 @@ _MODEL = {
     "decoder_layers": "decoder_layers",
     "tied": "tied",
 }
+
+FLAGS: dict[str, str] = {
+    name: "--" + option.replace("_", "-")
+    for name, option in (
+        *((f"train.{option}", option) for option in (*_TRAINING, "steps", "seed")),
+        *((f"model.{entry}", option) for option, entry in _MODEL.items()),
+        *((option, option) for option in ("source_symbols", "target_symbols", "vocab_size")),
+        *((option, option) for option in ("normal_form", "batch_tokens", "metric")),
+        *((f"model.{option}", option) for option in ("attention", "dropout")),
+        ("model.d_hidden", "hidden"),
+        ("model.d_s", "state"),
+        ("model.bidirectional", "one_direction"),
+        ("train.looks", "looks"),
+    )
+}
+"""The option that decides an entry of a run's settings, for those that have one."""
 
 
 class Task(NamedTuple):

@@ -6,10 +6,13 @@ from pathlib import Path
 from regard.errors import InputError, explain
 from regard.files import is_leftover, unwritable, write_atomically
 
-__all__ = ["PROBE", "claim_directory"]
+__all__ = ["ENSEMBLE", "PROBE", "claim_directory", "other_kind"]
 
 PROBE = ".room"
 """A file that is written and removed again, to see whether there is room."""
+
+ENSEMBLE = "ensemble.json"
+"""Written into the directory of an ensemble, and nowhere else."""
 
 
 def claim_directory(
@@ -75,6 +78,19 @@ def claim_directory(
     except OSError as error:
         raise InputError(unwritable(path, error)) from error
     return created
+
+
+def other_kind(path: Path, *, wanted: str, found: str, help: str) -> InputError:  # noqa: A002
+    """Return the error for a directory of ours that is of another kind than is asked for."""
+    return InputError(
+        explain(
+            f"{path}: the directory holds {found}",
+            expected=f"{wanted}, or a new directory",
+            got=found,
+            because="neither is made into the other, and --force writes over its like only",
+            help=f"{help}, choose another --out, or remove the directory",
+        )
+    )
 
 
 def _refuse(path: Path, *, force: bool, ours: bool) -> None:

@@ -19,14 +19,12 @@ from regard.errors import InputError, explain
 from regard.files import read_json, write_json
 from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.checkpoint import Description, load_model
+from regard.seq2seq.claim import ENSEMBLE
 from regard.seq2seq.model import Seq2Seq
 from regard.seq2seq.search import Stepper
 from regard.seq2seq.vocab import Vocab
 
-__all__ = ["ENSEMBLE", "Ensemble", "Together", "joined", "load_any", "save_ensemble"]
-
-ENSEMBLE = "ensemble.json"
-"""The file that makes a directory an ensemble."""
+__all__ = ["Ensemble", "Together", "joined", "load_any", "save_ensemble"]
 
 _FORMAT = 1
 

@@ -21,9 +21,10 @@ import torch
 
 from regard.errors import InputError, RegardError, explain
 from regard.files import read_json
-from regard.seq2seq.claim import claim_directory
+from regard.seq2seq.checkpoint import is_run
+from regard.seq2seq.claim import ENSEMBLE, claim_directory, other_kind
 from regard.seq2seq.clock import Clock
-from regard.seq2seq.ensemble import ENSEMBLE, save_ensemble
+from regard.seq2seq.ensemble import save_ensemble
 from regard.seq2seq.events import InterruptedRun, Progress, TrainResult
 from regard.seq2seq.interrupt import Interruption
 from regard.seq2seq.job import JobSettings, train_pairs
@@ -185,6 +186,13 @@ def _shared(settings: JobSettings, members: int, jobs: int) -> JobSettings:
 def _claim(where: Path, names: Sequence[str], *, force: bool, resume: bool) -> None:
     path = where / ENSEMBLE
     begun = path.is_file()
+    if is_run(where):
+        raise other_kind(
+            where,
+            wanted="an ensemble",
+            found="the run of one model",
+            help="give --ensemble 1",
+        )
     if resume and begun and read_json(path).get("members") != list(names):
         raise InputError(
             explain(

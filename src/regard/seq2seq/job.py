@@ -20,6 +20,7 @@ from regard.seq2seq.log import CsvLog
 from regard.seq2seq.memory import check_memory
 from regard.seq2seq.model import ModelConfig
 from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.same_run import same_run
 from regard.seq2seq.settings import TrainConfig
 from regard.seq2seq.subwords import SIZE
 from regard.seq2seq.train import SAVE_EVERY, Progress, Trainer, TrainResult, new_model
@@ -193,7 +194,7 @@ def train_pairs(
     if where is not None and resume:
         saved, wanted = where, description
         description = world.from_first(
-            lambda: _same_run(load_description(saved), wanted, saved)
+            lambda: same_run(load_description(saved), wanted, saved)
         )
         keeper = Keeper(where, description)
     place = usable_device(device)
@@ -267,58 +268,6 @@ def _made_by(pairs: Pairs, settings: JobSettings, more: Mapping[str, Any]) -> di
         "train": {"name": pairs.name, "pairs": len(pairs), "sha256": pairs.sha256},
         **more,
     }
-
-
-def _same_run(saved: Description, wanted: Description, where: Path) -> Description:
-    """Refuse to go on with another run; the saved description is the one that stays."""
-    for name, before, now in (
-        ("settings", saved.made_by.get("settings"), wanted.made_by["settings"]),
-        ("data", _data(saved), _data(wanted)),
-        ("vocabulary", (saved.source, saved.target), (wanted.source, wanted.target)),
-    ):
-        if before != now:
-            old, new = _differences(before, now)
-            raise InputError(
-                explain(
-                    f"{where}: the run in it has other {name}",
-                    expected=old,
-                    got=new,
-                    because="a run goes on with what it began with",
-                    help="give the first command again with --resume, or --force to begin anew",
-                )
-            )
-    return saved
-
-
-def _data(description: Description) -> Any:
-    data = description.made_by.get("train")
-    return {k: data.get(k) for k in ("pairs", "sha256")} if isinstance(data, dict) else data
-
-
-def _differences(before: Any, now: Any) -> tuple[str, str]:
-    """Return only what differs, as text."""
-    if not (isinstance(before, dict) and isinstance(now, dict)):
-        return str(before)[:200], str(now)[:200]
-    flat_before, flat_now = _flat(before), _flat(now)
-    names = [
-        name
-        for name in dict.fromkeys([*flat_before, *flat_now])
-        if flat_before.get(name) != flat_now.get(name)
-    ]
-    return tuple(  # type: ignore[return-value]  # two of them
-        ", ".join(f"{name} = {side.get(name)}" for name in names)
-        for side in (flat_before, flat_now)
-    )
-
-
-def _flat(form: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in form.items():
-        if isinstance(value, dict):
-            found |= {f"{name}.{inner}": v for inner, v in _flat(value).items()}
-        else:
-            found[name] = value
-    return found
 
 
 def _first(pairs: Pairs, count: int) -> Pairs:

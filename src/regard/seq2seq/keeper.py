@@ -15,7 +15,7 @@ from regard.seq2seq.checkpoint import (
     save_training_info,
     save_weights,
 )
-from regard.seq2seq.claim import PROBE, claim_directory
+from regard.seq2seq.claim import ENSEMBLE, PROBE, claim_directory, other_kind
 from regard.seq2seq.events import TrainingState
 from regard.seq2seq.only_writer import only_writer
 from regard.seq2seq.train import Trainer
@@ -67,7 +67,13 @@ class Keeper:
 
         Not if one was killed before it had said what it is: it then begins anew. A directory
         with anything else in it, or none at all, counts as one, and is refused when it is read.
+
+        Raises
+        ------
+        InputError
+            It is an ensemble's.
         """
+        self._refuse_ensemble()
         try:
             inside = {entry.name for entry in self._directory.iterdir()}
         except OSError:
@@ -96,6 +102,7 @@ class Keeper:
         InputError
             As :func:`~regard.seq2seq.claim.claim_directory` does.
         """
+        self._refuse_ensemble()
         self._created = claim_directory(
             self._directory, names=FILES, is_ours=is_run, force=force, resume=resume
         )
@@ -138,6 +145,15 @@ class Keeper:
                 (self._directory / name).unlink(missing_ok=True)
             if self._created:
                 self._directory.rmdir()
+
+    def _refuse_ensemble(self) -> None:
+        if (self._directory / ENSEMBLE).is_file():
+            raise other_kind(
+                self._directory,
+                wanted="the run of one model",
+                found="an ensemble",
+                help="give --ensemble and the number of its members",
+            )
 
     def _save_weights(self, trainer: Trainer) -> None:
         save_weights(self._directory, self._description, trainer.best_weights())

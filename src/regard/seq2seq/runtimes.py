@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.errors import InputError, explain
+from regard.files import as_argument
 
 if TYPE_CHECKING:
     from regard.seq2seq.rewriter import Rewriter
@@ -81,7 +82,7 @@ def load(path: str | Path, *more: str | Path, runtime: str | None = None) -> "Re
                 if runtime != "torch"
                 else "a model directory, as `regard train --out` writes it",
                 got=f"something for the runtime {made_for}",
-                help=f"regard export {path} --to {runtime} --out PATH" if exports else None,
+                help=f"regard export {as_argument(path)} --to {runtime} --out PATH" if exports else None,
             )
         )
     if more and runtime != "torch":

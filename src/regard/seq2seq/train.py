@@ -32,6 +32,7 @@ from regard.seq2seq.interrupt import Interruption
 from regard.seq2seq.looking import Evaluate, Looking
 from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.plan import Plan, Planner
+from regard.seq2seq.same_run import differences
 from regard.seq2seq.schedule import share_of_rate
 from regard.seq2seq.settings import TrainConfig
 from regard.seq2seq.tensors import under
@@ -216,12 +217,13 @@ class Trainer:
         InputError
             It belongs to another configuration or another model.
         """
-        if state.info.get("config") != self.config.to_json():
+        changes = differences(state.info.get("config"), self.config.to_json())
+        if changes:
             raise InputError(
                 explain(
                     "Trainer.load_state(): the state belongs to other settings",
-                    expected=str(self.config.to_json()),
-                    got=str(state.info.get("config")),
+                    expected="\n".join(f"{name} = {before}" for name, before, _ in changes),
+                    got="\n".join(f"{name} = {now}" for name, _, now in changes),
                     help="resume with the settings of the first sitting",
                 )
             )

@@ -37,7 +37,19 @@ def test_settings_choose_the_search(model, batch):
         numbers=[1, 3, 5],
         **given,
     )
-    assert [each[1].ids for each in found] == [h.ids for h in drawn]
+    for each, second in zip(found, drawn, strict=True):
+        assert second.ids in [hypothesis.ids for hypothesis in each]
+
+
+def test_drawn_answers_are_listed_with_the_best_first_and_cut_ones_last(model, batch):
+    settings = SearchSettings(temperature=3.0, nbest=13, ranking=Ranking(length="average"))
+    orders = []
+    for each in _search(model, batch, settings):
+        order = [(not h.finished, -h.score) for h in each]
+        assert order == sorted(order)
+        orders.append(order)
+    assert all(len({score for _, score in order}) > 1 for order in orders)
+    assert any(True in dict(order) and False in dict(order) for order in orders)
 
 
 def test_weights_that_are_looked_up_again_are_those_of_the_search(model, batch, monkeypatch):

@@ -1,9 +1,11 @@
 """The model card that goes with an exported model."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
+from regard.files import as_argument
 from regard.seq2seq.description import Description
 from regard.seq2seq.export.export import Export
 from regard.seq2seq.export.measure import Speed
@@ -14,19 +16,19 @@ __all__ = ["card_of"]
 
 _NUMPY = """\
 ```bash
-regard predict {name} TEXT            # needs NumPy, not PyTorch
+regard predict {argument} TEXT            # needs NumPy, not PyTorch
 ```
 
 ```python
 from regard.seq2seq.runtimes import load
 
-model = load("{name}")
+model = load({text})
 print(model.predict(["TEXT"])[0].target)
 ```"""
 
 _ONNX = """\
 ```bash
-regard predict {name} TEXT            # needs onnxruntime, not PyTorch
+regard predict {argument} TEXT            # needs onnxruntime, not PyTorch
 ```
 
 `encoder.onnx`, `step.onnx` and `greedy.onnx` (opset 17) run wherever ONNX does. `greedy.onnx`
@@ -66,7 +68,9 @@ def card_of(
         "Agreement with the trained model": _agreement(export),
         "Quality": _quality(export),
         "Speed": _speed(export),
-        "How to use it": (_NUMPY if export.to == "numpy" else _ONNX).format(name=name),
+        "How to use it": (_NUMPY if export.to == "numpy" else _ONNX).format(
+            argument=as_argument(name), text=json.dumps(name, ensure_ascii=False)
+        ),
         "Limits": _LIMITS.format(
             longest_source=description.longest_source,
             longest_target=description.longest_target,

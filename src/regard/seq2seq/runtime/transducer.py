@@ -13,6 +13,7 @@ from regard.seq2seq.runtime.exported import read_exported
 from regard.seq2seq.runtime.follow import drawn, greedy
 from regard.seq2seq.runtime.model import Steps, model_of
 from regard.seq2seq.search import Hypothesis
+from regard.seq2seq.search.hypothesis import best_first
 from regard.seq2seq.vocab import PAD
 
 __all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
@@ -68,7 +69,7 @@ class NumpyTransducer(Rewriter):
                 )
                 for turn in range(how.nbest)
             ]
-            return [list(each) for each in zip(*turns, strict=True)]
+            return [best_first(each) for each in zip(*turns, strict=True)]
         if how.beam == 1:
             # A beam of one finds the same; this does less for it.
             return [[each] for each in greedy(self.model, source, lengths, asked)]

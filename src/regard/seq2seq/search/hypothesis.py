@@ -1,11 +1,12 @@
 """What a search finds: one target sequence, its probabilities, and where it looked."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Hypothesis"]
+__all__ = ["Hypothesis", "best_first"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,12 @@ class Hypothesis:
     def log_prob(self) -> float:
         """Natural logarithm of the whole sequence's probability."""
         return sum(self.log_probs)
+
+
+def best_first(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """Return hypotheses in the order in which a beam lists them.
+
+    Those that ended go before those that were cut, each by their score; equal ones stay in the
+    order in which they were found.
+    """
+    return sorted(hypotheses, key=lambda each: (not each.finished, -each.score))

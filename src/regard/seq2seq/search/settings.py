@@ -10,7 +10,7 @@ from regard.seq2seq.search.choices import SearchSettings
 from regard.seq2seq.search.constraint import Constraint
 from regard.seq2seq.search.draw import sample
 from regard.seq2seq.search.follow import greedy
-from regard.seq2seq.search.hypothesis import Hypothesis
+from regard.seq2seq.search.hypothesis import Hypothesis, best_first
 from regard.seq2seq.search.stepper import Stepper
 
 __all__ = ["search"]
@@ -45,7 +45,7 @@ def search(
     Returns
     -------
     found : list of lists of Hypothesis
-        One list a source, the best first; of samples, the one drawn first.
+        One list a source, the best first, of samples too.
     """
     ranking = settings.ranking
     if settings.temperature is not None:
@@ -64,7 +64,7 @@ def search(
             )
             for i in range(settings.nbest)
         ]
-        return [list(each) for each in zip(*drawn, strict=True)]
+        return [best_first(each) for each in zip(*drawn, strict=True)]
     if settings.beam == 1:
         # A beam of one finds the same; this does less for it.
         found = greedy(
