@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.alignment.link_files import FORMATS, read_links, write_links
+from regard.alignment.link_files import FORMATS, Format, read_links, write_links
 from regard.alignment.links import Gold
 from regard.errors import InputError
 
@@ -28,6 +28,8 @@ def test_what_is_written_reads_back(tmp_path_factory, sentences, form, base) -> 
     # The NAACL format cannot say that the last sentences have no links.
     assert read == tuple(sentences[: len(read)])
     assert not any(gold.possible for gold in sentences[len(read) :])
+    whole = read_links(path, format=form, base=base, sentences=len(sentences))
+    assert whole.sentences == tuple(sentences)
 
 
 def test_all_marks_of_possible_links_are_read(tmp_path: Path) -> None:
@@ -46,6 +48,32 @@ def test_a_naacl_file_is_known_by_its_lines_and_counts_from_one(tmp_path: Path) 
     assert read.format == "naacl"
     assert read.sentences == (Gold.of([(0, 0)], [(1, 2)]), Gold.of([]), Gold.of([(0, 1)]))
     assert read.guessed == "the NAACL format counts from 1"
+
+
+def test_confidences_are_read_and_written_to_the_last_digit(tmp_path: Path) -> None:
+    path = written(tmp_path, "1 1 1 S 0.1\n1 2 3 P 1e-3\n1 2 4\n3 1 2 .75\n3 0 2 0.5\n")
+    read = read_links(path)
+    assert read.confidences == ({(0, 0): 0.1, (1, 2): 0.001}, {}, {(0, 1): 0.75})
+    out = tmp_path / "out"
+    write_links(out, read.sentences, format="naacl", confidences=read.confidences)
+    assert out.read_text() == "1 1 1 S 0.1\n1 2 3 P 0.001\n1 2 4 S\n3 1 2 S 0.75\n"
+    assert read_links(out).confidences == read.confidences
+
+
+def test_confidences_follow_links_of_which_the_target_is_written_first(tmp_path: Path) -> None:
+    read = read_links(written(tmp_path, "1 2 5 S 0.25\n"), target_first=True)
+    assert read.confidences == ({(4, 1): 0.25},)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "sentences"),
+    [("1 1 1\n3 1 1\n", "naacl", 2), ("0-0\n\n", "pharaoh", 3), ("0-0\n\n", "pharaoh", 1)],
+)
+def test_another_number_of_sentences_than_was_said_is_refused(
+    tmp_path: Path, text: str, form: Format, sentences: int
+) -> None:
+    with pytest.raises(InputError, match=f"(?s)another number.*expected  {sentences} "):
+        read_links(written(tmp_path, text), format=form, sentences=sentences)
 
 
 def test_links_to_the_empty_word_are_left_out(tmp_path: Path) -> None:

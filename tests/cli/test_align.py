@@ -72,6 +72,38 @@ def test_a_conversion_keeps_every_link(files):
     assert read_links(out).sentences == read_links(files / "gold").sentences[:2]
 
 
+def test_what_a_format_cannot_hold_is_said(files, capsys):
+    out = files / "gold.naacl"
+    arguments = ["align", "convert", str(files / "gold"), "--to", "naacl", "--out", str(out)]
+    assert run(arguments) == 0
+    assert "read it with --sentences 3" in capsys.readouterr().err
+    out.write_text("1 1 1 S 0.5\n2 1 2 P 0.25\n")
+    back = ["align", "convert", str(out), "--sentences", "3", "--out", str(files / "back")]
+    assert run([*back, "--to", "pharaoh"]) == 0
+    assert (files / "back").read_text() == "0-0\n0p1\n\n"
+    assert "the confidences of 2 links are left out" in capsys.readouterr().err
+    assert run([*back, "--to", "naacl", "--force"]) == 0
+    assert (files / "back").read_text() == out.read_text()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_naacl_file_without_links_at_its_end_goes_with_one_that_has_them(
+    files, capsys, turned
+):
+    (files / "short").write_text("1 1 1\n1 2 2\n")
+    names = ["system", "short"] if turned else ["short", "system"]
+    paths = [str(files / name) for name in names]
+    out = files / "both"
+    assert run(["align", "symmetrize", *paths, "--method", "union", "--out", str(out)]) == 0
+    assert out.read_text() == "0-0 1-1 2-2\n0-1 3-3\n\n"
+    assert f"{files / 'short'}: no links from sentence 2 to 3" in capsys.readouterr().err
+    assert run(["align", "score", *paths, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["sentences"] == 3
+    (files / "system").write_text("0-0\n")
+    assert run(["align", "score", *paths, "--sentences", "2"]) == 2
+    assert "another number of sentences" in capsys.readouterr().err
+
+
 def test_links_are_held_to_the_text(files, capsys):
     (files / "text").write_text("a b c\tx y z\na\tx y\na b\tx\n")
     arguments = ["align", "score", str(files / "gold"), str(files / "system")]

@@ -233,7 +233,10 @@ def test_resuming_with_other_settings_names_the_options_that_differ(data, tmp_pa
     assert _run("train", data, "--out", tmp_path / "m", *begun, *now) == 2
     said = capsys.readouterr().err
     rows = [line.split(maxsplit=1) for line in said.splitlines()]
-    before, after = rows.index(["expected", "--dropout 0.3"]), rows.index(["got", "--dropout 0.5"])
+    before, after = (
+        rows.index(["expected", "--dropout 0.3"]),
+        rows.index(["got", "--dropout 0.5"]),
+    )
     told = {word for row in rows[before : before + 3] for word in " ".join(row).split()}
     assert {"--steps", "7", "no", "--one-direction"} <= told
     assert after == before + 3

@@ -6,6 +6,8 @@
 ``naacl``
     One link a line: ``sentence source target``, then optionally ``S`` or ``P`` and a
     confidence, counted from 1 [1]_. A position 0 is the empty word: such a link is left out.
+    The file does not say how many sentences there are: those behind the last link are known
+    only where their number is given.
 
 Files count from 0 or from 1 and do not say which; some programs write the target first. Both
 mistakes leave a file that reads well and an error rate that means nothing. So the count is
@@ -19,23 +21,26 @@ References
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from regard.alignment.links import Gold, Links
+from regard.alignment.links import Gold, Link, Links
+from regard.alignment.text_lines import text_lines
 from regard.errors import InputError, explain
-from regard.files import unreadable, write_atomically
+from regard.files import write_atomically
 
-__all__ = ["FORMATS", "Format", "LinkFile", "read_links", "read_text", "write_links"]
+__all__ = ["FORMATS", "Format", "LinkFile", "read_links", "write_links"]
 
 Format = Literal["pharaoh", "naacl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _PHARAOH = re.compile(r"(\d{1,9})(?:([-p?])(\d{1,9}))(-[SPsp])?", re.ASCII)
 _NAACL = re.compile(
-    r"(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SPsp]))?(?:\s+[0-9.eE+-]+)?", re.ASCII
+    r"(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SPsp]))?"
+    r"(?:\s+([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?))?",
+    re.ASCII,
 )
 _TELLING = 20
 """Sentences without a 0 from which on a Pharaoh file is taken to count from 1: in text, a first
@@ -49,6 +54,7 @@ class _Raw(NamedTuple):
     source: int
     target: int
     sure: bool
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +71,16 @@ class LinkFile:
         What the file counts from.
     guessed : str
         How the base was found, for people; empty if it was given.
+    confidences : tuple of mappings from link to float
+        One a sentence pair: what a NAACL file says of its links, for those of which it says
+        something. Of a link that stands there twice, the last.
     """
 
     sentences: tuple[Gold, ...]
     format: Format
     base: int
     guessed: str
+    confidences: tuple[Mapping[Link, float], ...] = ()
 
     def links(self) -> tuple[Links, ...]:
         """Return all links, sure and possible, as a system's."""
@@ -84,6 +94,7 @@ def read_links(
     base: int | None = None,
     target_first: bool = False,
     sizes: Sequence[tuple[int, int]] | None = None,
+    sentences: int | None = None,
 ) -> LinkFile:
     """Read a file of links.
 
@@ -99,15 +110,18 @@ def read_links(
         The file writes the target's position first, as aligners do that were run the other way.
     sizes : sequence of (source words, target words), optional
         Of every sentence pair: links outside are refused.
+    sentences : int, optional
+        How many there are. A NAACL file is filled up with sentences without links; a Pharaoh
+        file has to have as many lines.
 
     Raises
     ------
     InputError
-        The file cannot be read, a line is no line of links, the base is open, or a link is
-        outside its sentence; the text names the line.
+        The file cannot be read, a line is no line of links, the base is open, a link is
+        outside its sentence, or there is another number of sentences; the text names the line.
     """
     path = Path(path)
-    lines = read_text(path)
+    lines = text_lines(path)
     if format is None:
         some = [line for line in lines if line.strip()]
         format = "naacl" if some and all(map(_NAACL.fullmatch, some)) else "pharaoh"  # noqa: A001
@@ -123,10 +137,15 @@ def read_links(
         )
     if format == "naacl":  # there a 0 stands for no word
         raw = [link for link in raw if base == 0 or (link.source and link.target)]
+    if sentences is not None:
+        if count > sentences or (count < sentences and format != "naacl"):
+            raise _other_number(path, sentences, count)
+        count = sentences
     if sizes is not None:
         count = _fitted(raw, count, base, sizes, path, target_first)
     sure: list[set[tuple[int, int]]] = [set() for _ in range(count)]
     possible: list[set[tuple[int, int]]] = [set() for _ in range(count)]
+    confidences: list[dict[Link, float]] = [{} for _ in range(count)]
     for link in raw:
         if min(link.source, link.target) < base:
             raise InputError(
@@ -138,9 +157,12 @@ def read_links(
                 )
             )
         chosen = sure if link.sure else possible
-        chosen[link.sentence].add((link.source - base, link.target - base))
-    sentences = tuple(Gold.of(s, p) for s, p in zip(sure, possible, strict=True))
-    return LinkFile(sentences, format, base, guessed)
+        place = (link.source - base, link.target - base)
+        chosen[link.sentence].add(place)
+        if link.confidence is not None:
+            confidences[link.sentence][place] = link.confidence
+    golds = tuple(Gold.of(s, p) for s, p in zip(sure, possible, strict=True))
+    return LinkFile(golds, format, base, guessed, tuple(confidences))
 
 
 def write_links(
@@ -149,6 +171,7 @@ def write_links(
     *,
     format: Format = "pharaoh",  # noqa: A002 - the field's word for it
     base: int | None = None,
+    confidences: Sequence[Mapping[Link, float]] = (),
 ) -> None:
     """Write links, sorted, in one atomic step.
 
@@ -160,6 +183,9 @@ def write_links(
         Links that are only possible are written ``1p2``, and ``1 1 2 P``.
     base : {0, 1}, optional
         By default each format's own: 0 for pharaoh, 1 for naacl.
+    confidences : sequence of mappings from link to float
+        As :class:`LinkFile` has them; written by naacl alone, with as many digits as it takes
+        to read the same number.
     """
     base = base if base is not None else FORMATS.index(format)
     lines = []
@@ -169,44 +195,12 @@ def write_links(
         if format == "pharaoh":
             lines.append(" ".join(f"{s}{'-' if sure else 'p'}{t}" for s, t, sure in marked))
         else:
-            lines += [f"{number} {s} {t} {'S' if sure else 'P'}" for s, t, sure in marked]
+            known = confidences[number - 1] if confidences else {}
+            for s, t, sure in marked:
+                confidence = known.get((s - base, t - base))
+                behind = "" if confidence is None else f" {confidence!r}"
+                lines.append(f"{number} {s} {t} {'S' if sure else 'P'}{behind}")
     write_atomically(Path(path), "".join(f"{line}\n" for line in lines).encode())
-
-
-def read_text(path: str | Path) -> list[str]:
-    """Read a text file's lines, without their ends.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is empty or no UTF-8; the text names the line.
-    """
-    path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            unreadable(path, error, expected="a file of links", missing="check the path")
-        ) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            explain(
-                f"{path}, line {line}: the text is not UTF-8",
-                expected="UTF-8",
-                got=f"byte 0x{data[error.start]:02x}",
-            )
-        ) from error
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    if not lines:
-        raise InputError(
-            explain(f"{path}: the file is empty", expected="lines of links", got="nothing")
-        )
-    return [line.removesuffix("\r") for line in lines]
 
 
 def _pharaoh(lines: list[str], path: Path) -> tuple[list[_Raw], int]:
@@ -245,8 +239,20 @@ def _naacl(lines: list[str], path: Path) -> tuple[list[_Raw], int]:
                 )
             )
         sure = (match[4] or "S").upper() == "S"
-        found.append(_Raw(number, sentence - 1, int(match[2]), int(match[3]), sure))
+        said = None if match[5] is None else float(match[5])
+        found.append(_Raw(number, sentence - 1, int(match[2]), int(match[3]), sure, said))
     return found, max((link.sentence + 1 for link in found), default=0)
+
+
+def _other_number(path: Path, sentences: int, count: int) -> InputError:
+    return InputError(
+        explain(
+            f"{path}: another number of sentences",
+            expected=f"{sentences} sentence pairs",
+            got=f"links for {count}",
+            help="a sentence without links is an empty line",
+        )
+    )
 
 
 def _base(raw: list[_Raw], format: Format, count: int, path: Path) -> tuple[int, str]:  # noqa: A002

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.alignment.symmetrize import METHODS
 from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
 from regard.cli.streams import say
@@ -19,14 +20,10 @@ __all__ = ["align"]
 
 _FORMATS = click.Choice(["pharaoh", "naacl"])
 _BASE = click.Choice(["0", "1"])
-_METHODS = (
-    "intersection",
-    "union",
-    "grow-diag",
-    "grow-diag-final",
-    "grow-diag-final-and",
-    "grow-diag-free",
-    "grow-diag-free-final",
+_SENTENCES = click.option(
+    "--sentences",
+    type=Number(int, 1, 10_000_000),
+    help="How many there are; a NAACL file does not say so of those without links at its end.",
 )
 _MEASURES = ("precision", "recall", "f1", "aer")
 
@@ -55,8 +52,8 @@ def align() -> None:
     """Links between two sentences: score them against gold, combine and convert them.
 
     Files are Pharaoh's (a sentence a line, `0-0 1-2`; possible links `1p2` or `1-2-P`) or
-    NAACL's (a link a line, `sentence source target S`). What a file counts from is worked out
-    and said.
+    NAACL's (a link a line, `sentence source target S`), plain or .gz. What a file counts from
+    is worked out and said.
     """
 
 
@@ -70,6 +67,7 @@ def align() -> None:
 @click.option(
     "--text", type=Where(no_dash=True), help="source<TAB>target or source ||| target."
 )
+@_SENTENCES
 @click.option("--per-sentence", is_flag=True, help="Add a line for each sentence.")
 @click.option("--level", type=Number(float, 0, 1, open_low=True, open_high=True), default=0.95)
 @click.option("--seed", type=Number(int, 0, 2**31), default=0, show_default=True)
@@ -85,6 +83,7 @@ def score(
     gold_target_first: bool,
     target_first: bool,
     text: str | None,
+    sentences: int | None,
     per_sentence: bool,
     level: float,
     seed: int,
@@ -96,22 +95,24 @@ def score(
     would fit far better with the sides exchanged or counted otherwise is named: exit code 1.
     """
     from regard.alignment.link_files import read_links
+    from regard.alignment.links import Gold
     from regard.alignment.score import score_alignments
     from regard.alignment.traps import traps
 
     sizes = None if text is None else _sizes(text)
-    answers = read_links(
-        gold, base=_number(gold_base), target_first=gold_target_first, sizes=sizes
-    )
+    given: dict[str, Any] = {"sizes": sizes, "sentences": sentences}
+    answers = read_links(gold, base=_number(gold_base), target_first=gold_target_first, **given)
     _say_guess(gold, answers)
     rows: list[tuple[str, AlignmentScore]] = []
     suspected = False
     for path in systems:
-        found = read_links(path, base=_number(base), target_first=target_first, sizes=sizes)
+        found = read_links(path, base=_number(base), target_first=target_first, **given)
         _say_guess(path, found)
-        links = _as_many(found, len(answers.sentences), path)
-        rows.append((path, score_alignments(answers.sentences, links)))
-        trap = traps(answers.sentences, links)
+        count = _common_count((gold, answers), (path, found))
+        golds = _filled(answers.sentences, count, Gold.of(()))
+        links = _filled(found.links(), count, frozenset())
+        rows.append((path, score_alignments(golds, links)))
+        trap = traps(golds, links)
         if trap is not None:
             suspected = True
             click.echo(f"warning: {path}: {trap}", err=True)
@@ -125,7 +126,8 @@ def score(
 @align.command(cls=ExampleCommand, example=_SYMMETRIZE)
 @click.argument("forward", type=Where(no_dash=True))
 @click.argument("backward", type=Where(no_dash=True))
-@click.option("--method", type=click.Choice(_METHODS), default="grow-diag-final")
+@click.option("--method", type=click.Choice(METHODS), default="grow-diag-final")
+@_SENTENCES
 @click.option("--base", type=_BASE, help="What both files count from; default: worked out.")
 @click.option("--backward-target-first", is_flag=True, help="BACKWARD writes target-source.")
 @click.option("--out", type=Where(), required=True, help="File to write, Pharaoh's, from 0.")
@@ -135,6 +137,7 @@ def symmetrize(
     forward: str,
     backward: str,
     method: Any,
+    sentences: int | None,
     base: str | None,
     backward_target_first: bool,
     out: str,
@@ -145,12 +148,14 @@ def symmetrize(
     from regard.alignment.symmetrize import symmetrize as combined
 
     _refuse_existing(out, force, forward, backward)
-    one = read_links(forward, base=_number(base))
-    other = read_links(backward, base=_number(base), target_first=backward_target_first)
+    given: dict[str, Any] = {"base": _number(base), "sentences": sentences}
+    one = read_links(forward, **given)
+    other = read_links(backward, target_first=backward_target_first, **given)
     for path, read in ((forward, one), (backward, other)):
         _say_guess(path, read)
-    links = _as_many(other, len(one.sentences), backward)
-    pairs = zip(one.links(), links, strict=True)
+    count = _common_count((forward, one), (backward, other))
+    sides = (_filled(side.links(), count, frozenset()) for side in (one, other))
+    pairs = zip(*sides, strict=True)
     write_links(out, [combined(a, b, method) for a, b in pairs])
     return 0
 
@@ -160,6 +165,7 @@ def symmetrize(
 @click.option("--to", "form", type=_FORMATS, required=True, help="Format to write.")
 @click.option("--base", type=_BASE, help="What LINKS counts from; default: worked out.")
 @click.option("--target-first", is_flag=True, help="LINKS writes target-source.")
+@_SENTENCES
 @click.option("--out-base", type=_BASE, help="What to count from; default: the format's own.")
 @click.option("--out", type=Where(), required=True, help="File to write.")
 @click.option("--force", is_flag=True, help="Write over the file --out.")
@@ -169,11 +175,15 @@ def convert(
     form: Any,
     base: str | None,
     target_first: bool,
+    sentences: int | None,
     out_base: str | None,
     out: str,
     force: bool,
 ) -> int:
-    """Write LINKS in another format, or counted from another number."""
+    """Write LINKS in another format, or counted from another number.
+
+    Confidences stay where the output is NAACL's, the only format that has them.
+    """
     from regard.alignment.link_files import read_links, write_links
 
     _refuse_existing(out, force, links)
@@ -186,9 +196,16 @@ def convert(
                 because="a position 0 stands for no word there",
             )
         )
-    read = read_links(links, base=_number(base), target_first=target_first)
+    read = read_links(links, base=_number(base), target_first=target_first, sentences=sentences)
     _say_guess(links, read)
-    write_links(out, read.sentences, format=form, base=_number(out_base))
+    write_links(
+        out,
+        read.sentences,
+        format=form,
+        base=_number(out_base),
+        confidences=read.confidences,
+    )
+    _say_lost(read, form)
     return 0
 
 
@@ -201,21 +218,46 @@ def _say_guess(path: str, read: "LinkFile") -> None:
         click.echo(f"{path}: {read.guessed}", err=True)
 
 
-def _as_many(read: "LinkFile", count: int, path: str) -> Sequence[Any]:
-    """Return a file's links for that many sentences; NAACL's may leave out the last ones."""
-    links = list(read.links())
-    if read.format == "naacl" and len(links) < count:
-        links += [frozenset()] * (count - len(links))
-    if len(links) != count:
-        raise InputError(
-            explain(
-                f"{path}: another number of sentences",
-                expected=f"{count} sentence pairs, as in the first file",
-                got=str(len(links)),
-                help="a sentence without links is an empty line",
-            )
+def _say_lost(read: "LinkFile", form: str) -> None:
+    """Say what the format that was written cannot hold."""
+    count = len(read.sentences)
+    last = max((i for i, gold in enumerate(read.sentences, 1) if gold.possible), default=0)
+    if form == "naacl" and last < count:
+        click.echo(
+            f"the last {count - last} sentences have no links, which a NAACL file does not "
+            f"say: read it with --sentences {count}",
+            err=True,
         )
-    return links
+    sure = sum(map(len, read.confidences))
+    if form != "naacl" and sure:
+        click.echo(
+            f"the confidences of {sure} links are left out: Pharaoh's format has none", err=True
+        )
+
+
+def _common_count(*files: tuple[str, "LinkFile"]) -> int:
+    """Return how many sentences two files have; NAACL's may leave out the last ones."""
+    count = max(len(read.sentences) for _, read in files)
+    for path, read in files:
+        if len(read.sentences) == count:
+            continue
+        if read.format != "naacl":
+            raise InputError(
+                explain(
+                    f"{path}: another number of sentences",
+                    expected=f"{count} sentence pairs, as in the other file",
+                    got=str(len(read.sentences)),
+                    help="a sentence without links is an empty line",
+                )
+            )
+        click.echo(
+            f"{path}: no links from sentence {len(read.sentences) + 1} to {count}", err=True
+        )
+    return count
+
+
+def _filled(sentences: Sequence[Any], count: int, empty: Any) -> list[Any]:
+    return [*sentences, *[empty] * (count - len(sentences))]
 
 
 def _refuse_existing(out: str, force: bool, *inputs: str) -> None:
@@ -243,10 +285,10 @@ def _refuse_existing(out: str, force: bool, *inputs: str) -> None:
 
 def _sizes(path: str) -> list[tuple[int, int]]:
     """Count the words of every sentence pair of a text."""
-    from regard.alignment.link_files import read_text
+    from regard.alignment.text_lines import text_lines
 
     sizes = []
-    for number, line in enumerate(read_text(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         source, mark, target = line.partition("\t" if "\t" in line else "|||")
         if not mark:
             raise InputError(

@@ -29,7 +29,9 @@ def in_options(error: "OtherRunError", out: str) -> InputError:
         for change in error.changes
         if not ("train.steps" in names and change.name in _FOLLOWS)
     ]
-    go_on = f"{error.command} --resume\ngoes on with it" if error.command else "--resume goes on"
+    go_on = (
+        f"{error.command} --resume\ngoes on with it" if error.command else "--resume goes on"
+    )
     return InputError(
         explain(
             f"{out}: the run in it was begun with other settings",

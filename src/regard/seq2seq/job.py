@@ -193,9 +193,7 @@ def train_pairs(
         resume, force = False, True
     if where is not None and resume:
         saved, wanted = where, description
-        description = world.from_first(
-            lambda: same_run(load_description(saved), wanted, saved)
-        )
+        description = world.from_first(lambda: same_run(load_description(saved), wanted, saved))
         keeper = Keeper(where, description)
     place = usable_device(device)
     training = settings.train

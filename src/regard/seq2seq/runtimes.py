@@ -82,7 +82,9 @@ def load(path: str | Path, *more: str | Path, runtime: str | None = None) -> "Re
                 if runtime != "torch"
                 else "a model directory, as `regard train --out` writes it",
                 got=f"something for the runtime {made_for}",
-                help=f"regard export {as_argument(path)} --to {runtime} --out PATH" if exports else None,
+                help=f"regard export {as_argument(path)} --to {runtime} --out PATH"
+                if exports
+                else None,
             )
         )
     if more and runtime != "torch":

@@ -1,4 +1,4 @@
-"""Whether a run that is taken up again is the one that was begun, and if not, where it differs."""
+"""Whether a run that is taken up again is the one that was begun, and where it differs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,9 @@ class OtherRunError(InputError):
         What began the run, as its directory says; empty if that does not say it.
     """
 
-    def __init__(self, text: str, changes: Sequence[Difference] = (), command: str = "") -> None:
+    def __init__(
+        self, text: str, changes: Sequence[Difference] = (), command: str = ""
+    ) -> None:
         super().__init__(text)
         self.changes = tuple(changes)
         self.command = command
