@@ -63,8 +63,31 @@ def test_bleu_and_chrf_come_with_their_signatures(model, data, capsys):
 def test_symbols_that_the_model_never_saw_are_named(model, tmp_path, capsys):
     path = tmp_path / "d.tsv"
     path.write_text("abx\tA B\n")
-    assert run(["eval", str(model), str(path)]) == 0
-    assert "'x'" in capsys.readouterr().err
+    assert run(["eval", str(model), str(path), "--unknown", "drop"]) == 0
+    said = "1 of 1 sources have symbols that the model never saw: 'x' (left out)"
+    assert capsys.readouterr().err == f"warning: {path}: {said}\n"
+
+
+def test_a_model_is_scored_on_sources_of_the_kind_that_it_reads(tmp_path, model, data, capsys):
+    forms = tmp_path / "forms.tsv"
+    words = ("ab", "ba", "aa", "bb", "aba")
+    forms.write_text("".join(f"{word}\t{word}s\tN;PL\n" for word in words))
+    columns = ["--features-column", "3"]
+    out = str(tmp_path / "m")
+    sizes = ["--hidden", "7", "--state", "11", "--steps", "3"]
+    assert run(["train", str(forms), "--out", out, *sizes, *columns]) == 0
+    plain = tmp_path / "plain.tsv"
+    plain.write_text("ab\tabs\n")
+    capsys.readouterr()
+    assert run(["eval", out, str(plain)]) == 2
+    said = capsys.readouterr().err
+    assert f"{plain}: the model reads sources with features" in said
+    assert "--features-column" in said
+    assert run(["eval", str(model), str(forms), *columns]) == 2
+    assert "the model reads sources without features" in capsys.readouterr().err
+    forms.write_text("ab\tabs\tN;XX\n")
+    assert run(["eval", out, str(forms), *columns]) == 0
+    assert "never saw: '[XX]' (kept as something unknown)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [None, b"", b"abc\n", b"\xff\tA\n"])

@@ -93,7 +93,7 @@ def test_a_file_trains_or_is_one_error_that_names_file_and_line(capsys, data, na
         assert said.err.count("error: ") == 1
         assert said.err.startswith(f"error: {path}")
         # A file that has too little in it has no line to blame.
-        whole = "there is no pair", "cannot hold out", "compressed file"
+        whole = "there is no pair", "cannot hold out", "there is one source", "compressed file"
         first = said.err.splitlines()[0]
         assert re.search(r", line \d+", first) or any(words in first for words in whole), first
         assert all(c.isprintable() or c == "\n" for c in said.err), repr(said.err)

@@ -365,6 +365,18 @@ def test_an_unknown_feature_is_never_copied(inflector, capsys):
     assert set(answer) <= set("abcs")
 
 
+def test_answers_longer_than_training_had_are_asked_for_in_so_many_words(model, capsys):
+    # The longest target has three symbols, and five more are granted.
+    assert _run("predict", model, "abc", "--min-length", "9") == 2
+    said = capsys.readouterr().err
+    assert "--min-length: 9 is more than this model's answers have" in said
+    assert "up to 8," in said
+    for options in (("--min-length", "8"), ("--min-length", "9", "--max-length", "11")):
+        assert _run("predict", model, "abc", *options) == 0
+        answer = capsys.readouterr().out.rstrip("\n").split("\t")[1].split()
+        assert len(answer) >= int(options[1])
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -111,7 +111,8 @@ def test_a_setting_that_does_not_hold_is_refused(data, tmp_path, capsys, argumen
         (b"a\tA\nb\0\tB\n", "line 2: a NUL byte"),
         ("a\tA\n".encode("utf-16"), "line 1: the file is UTF-16"),
         (b"a\t" + b"x" * 200_000 + b"\n", "line 1: the line is too long"),
-        (b"a\tA\n", "cannot hold out 1 of 1 sources"),
+        (b"a\tA\n", "--dev FILE names held-out pairs"),
+        (b"a\tA\na\tB\n", "there is one source, and none besides to hold out"),
     ],
 )
 def test_bad_data_is_one_clean_message(tmp_path, capsys, content, said):

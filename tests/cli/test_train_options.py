@@ -123,6 +123,8 @@ def test_an_ensemble_is_trained_and_predicts(data, tmp_path, capsys):
         (["--time-budget", "5m", "--epochs", "2"], "--time-budget and --epochs"),
         (["--time-budget", "never"], "--time-budget: never is refused"),
         (["--clock", "cpu"], "--clock has nothing to measure"),
+        (["--vocab-size", "97"], "--vocab-size has nothing to count"),
+        (["--vocab-size", "97", "--symbols", "spaces"], "--vocab-size has nothing to count"),
         (["--ensemble", "2", "--tensorboard", "t"], "--ensemble and --tensorboard"),
         (["--sampling", "1.5"], "--sampling: 1.5 is refused"),
         (["--ema", "1"], "--ema: 1 is refused"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.seq2seq.rewriter import Rewriter
     from regard.seq2seq.search import Constraint, SearchSettings
 
-__all__ = ["Form", "Writer"]
+__all__ = ["DONE", "Form", "Writer"]
 
 # Would tear a line of the output apart; the backslash, so that it can be put together again.
 _BREAKS = {ord("\t"): r"\t", ord("\n"): r"\n", ord("\r"): r"\r"}
@@ -26,11 +26,13 @@ _CONTROLS = {
     code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"
 }
 _WARNINGS = 20  # a file in the wrong script would print one for each of its lines
-_DONE = {
+DONE = {
     "keep": "kept as something unknown",
     "copy": "copied where the model looks at it",
     "drop": "left out",
+    "fail": "refused",
 }
+"""What becomes of symbols that the model never saw, by ``--unknown``."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class Writer:
                 label = self._transducer.description.source.label
                 shown = " ".join(repr(label(symbol)) for symbol in new)
                 self._warn(
-                    f"has symbols that the model never saw: {shown} ({_DONE[self._unknown]})"
+                    f"has symbols that the model never saw: {shown} ({DONE[self._unknown]})"
                 )
         if not prediction.hypothesis.finished:
             self._warn("got an answer without an end, cut at the longest allowed")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli.answering import DONE
 from regard.cli.column_options import COLUMN_OPTIONS, chosen_columns, column_options
 from regard.cli.example import ExampleCommand
 from regard.cli.options import THREADS, Number, Where
@@ -17,6 +18,7 @@ from regard.cli.search_options import (
     with_option,
 )
 from regard.cli.streams import say
+from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
     from regard.seq2seq.evaluation import Evaluation
@@ -102,14 +104,14 @@ def evaluate(
     search = chosen_search(**{name: given[name] for name in SEARCH_OPTIONS})
     transducer = load(model, *more)
     constraint = chosen_constraint(
-        transducer.description.target,
+        transducer.description,
         allow=allow,
         lexicon=lexicon,
         min_length=search.min_length,
         max_length=search.max_length,
     )
     pairs = _pairs(data, transducer, {name: given[name] for name in COLUMN_OPTIONS})
-    _warn_of_unknown(pairs, transducer)
+    _warn_of_unknown(data, pairs, transducer, unknown)
     found = answered(transducer, pairs, search=search, constraint=constraint, unknown=unknown)
     report = _report(found, metrics, bootstrap)
     report |= {"by_length": _lengths(found)} if by_length else {}
@@ -125,21 +127,41 @@ def _pairs(data: str, transducer: "Rewriter", given: dict[str, Any]) -> Any:
     from regard.seq2seq.pairs import read_pairs
 
     file_format = given.pop("file_format")
-    return read_pairs(
+    vocab = transducer.description.source
+    pairs = read_pairs(
         data,
-        normal_form=transducer.description.source.normal_form,
+        normal_form=vocab.normal_form,
         columns=chosen_columns(**given),
         file_format=file_format,
     )
+    if pairs.features is not vocab.features:
+        reads = "sources with features" if vocab.features else "sources without features"
+        raise InputError(
+            explain(
+                f"{data}: the model reads {reads}",
+                expected="--features-column, the column that has them"
+                if vocab.features
+                else "no --features-column",
+                got="--features-column" if pairs.features else "no --features-column",
+                because="a model is scored on what it was trained to read",
+            )
+        )
+    return pairs
 
 
-def _warn_of_unknown(pairs: Any, transducer: "Rewriter") -> None:
+def _warn_of_unknown(data: str, pairs: Any, transducer: "Rewriter", unknown: str) -> None:
     vocab = transducer.description.source
-    unknown = {symbol for source, _ in pairs.items for symbol in vocab.unknown(source)}
-    if unknown:
-        shown = " ".join(repr(symbol) for symbol in sorted(unknown)[:20])
-        more = " and more" if len(unknown) > 20 else ""
-        click.echo(f"symbols that the model never saw: {shown}{more}", err=True)
+    sources = {source: set(vocab.unknown(source)) for source, _ in pairs.items}
+    symbols = set().union(*sources.values())
+    if symbols:
+        shown = " ".join(repr(label) for label in sorted(map(vocab.label, symbols))[:20])
+        more = " and more" if len(symbols) > 20 else ""
+        with_some = sum(map(bool, sources.values()))
+        click.echo(
+            f"warning: {data}: {with_some} of {len(sources)} sources have "
+            f"symbols that the model never saw: {shown}{more} ({DONE[unknown]})",
+            err=True,
+        )
 
 
 def _report(found: "Evaluation", metrics: tuple[str, ...], samples: int) -> dict[str, Any]:

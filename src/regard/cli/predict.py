@@ -106,7 +106,7 @@ def predict(
         if asked and not transducer.attends:
             raise _no_weights(model, flag)
     constraint = chosen_constraint(
-        transducer.description.target,
+        transducer.description,
         allow=allow,
         lexicon=lexicon,
         min_length=search.min_length,

@@ -10,8 +10,8 @@ from regard.cli.options import Number, Where
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
+    from regard.seq2seq.description import Description
     from regard.seq2seq.search import Constraint, SearchSettings
-    from regard.seq2seq.vocab import Vocab
 
 __all__ = [
     "SEARCH_OPTIONS",
@@ -189,7 +189,7 @@ def chosen_search(
 
 
 def chosen_constraint(
-    vocab: "Vocab",
+    description: "Description",
     *,
     allow: str | None,
     lexicon: str | None,
@@ -201,10 +201,21 @@ def chosen_constraint(
     Raises
     ------
     InputError
-        A file cannot be read, or nothing is left to answer.
+        A file cannot be read, nothing is left to answer, or answers would have to be longer
+        than any that the model was trained on.
     """
     from regard.seq2seq.search import wanted
 
+    longest = description.longest_answer(description.longest_source)
+    if min_length > longest and max_length is None:
+        raise InputError(
+            explain(
+                f"--min-length: {min_length:,} is more than this model's answers have",
+                expected=f"up to {longest:,}, a little more than training had",
+                got=f"{min_length:,}",
+                help="--max-length beside it says that longer ones are wanted",
+            )
+        )
     texts = None
     if allow is not None:
         # A lone @ is the symbol itself.
@@ -212,7 +223,11 @@ def chosen_constraint(
         texts = _lines(allow[1:]) if from_file else [allow]
     listed = None if lexicon is None else _lines(lexicon)
     found = wanted(
-        vocab, allow=texts, lexicon=listed, min_length=min_length, max_length=max_length
+        description.target,
+        allow=texts,
+        lexicon=listed,
+        min_length=min_length,
+        max_length=max_length,
     )
     if found.unknown:
         shown = " ".join(map(repr, found.unknown[:20]))

@@ -8,6 +8,7 @@ import click
 from regard.cli.column_options import chosen_columns
 from regard.cli.recipe_task import recipe_called, settings_of
 from regard.errors import InputError, explain
+from regard.files import as_argument
 
 if TYPE_CHECKING:
     from regard.seq2seq.job import JobSettings
@@ -150,6 +151,16 @@ def _file(data: str, *, seed: int, **given: Any) -> Task:
     if "dev" in given:
         held_out = read(given["dev"])
     else:
+        if len(pairs.references()) == 1:
+            raise InputError(
+                explain(
+                    f"{data}: there is one source, and none besides to hold out",
+                    expected="two different sources at least, or --dev",
+                    got=f"{len(pairs)} pairs of one source",
+                    help=f"--dev FILE names held-out pairs; --dev {as_argument(data)} learns "
+                    "these by heart",
+                )
+            )
         pairs, held_out = pairs.split(held_out_count(pairs), seed=seed)
     tested = read(given["test"]) if "test" in given else None
     return Task(pairs, held_out, tested, _settings(pairs, form, seed, given))
@@ -231,6 +242,20 @@ def _refuse_together(**given: Any) -> None:
                 expected="--time-budget beside it",
                 got="no --time-budget",
                 help="leave it out, or say how long to train",
+            )
+        )
+    kinds = {
+        given.get(side, given.get("symbols", "chars"))
+        for side in ("source_symbols", "target_symbols")
+    }
+    if "vocab_size" in given and "subwords" not in kinds:
+        raise InputError(
+            explain(
+                "--vocab-size has nothing to count",
+                expected="--symbols subwords, --source-symbols or --target-symbols subwords",
+                got=" and ".join(sorted(kinds)),
+                because="other kinds of symbols are all that the data have",
+                help="leave --vocab-size out, or cut a side into subwords",
             )
         )
     hidden = given.get("hidden", 96)

@@ -9,6 +9,7 @@ import click
 
 from regard.cli.example import write_example
 from regard.cli.streams import flush, silence
+from regard.cli.torchrun import is_to_be_said, report
 from regard.errors import RegardError, explain
 from regard.files import unwritable
 from regard.version import __version__
@@ -52,6 +53,7 @@ _EXTRAS = {
     "mcp_types": "mcp",
 }
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
+_REFUSAL = 2
 _PIP = "pip install 'regard[{}]'"
 
 
@@ -108,12 +110,14 @@ def run_verb(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         code = error.exit_code
     except click.ClickException as error:
-        error.show()
         code = error.exit_code
+        report(f"error: {error.format_message()}")
+        if is_to_be_said():
+            error.show()
     except (click.Abort, KeyboardInterrupt):
         code, said = 130, "interrupted"
     except RegardError as error:
-        code, said = 2, f"error: {error}"
+        code, said = _REFUSAL, f"error: {error}"
     except BrokenPipeError:
         # The reader has gone, as `| head` does. Python would complain again at exit.
         silence()
@@ -122,8 +126,10 @@ def run_verb(arguments: Sequence[str]) -> int:
         known = _of_the_machine(error)
         if known is None:
             raise
-        code, said = 2, f"error: {known}"
+        code, said = _REFUSAL, f"error: {known}"
     if said:
+        report(said)
+    if said and is_to_be_said():
         click.echo(said, err=True)
     return code
 
