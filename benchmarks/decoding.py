@@ -18,13 +18,11 @@ compared. It answers one word at a time and has no batches.
 """
 
 import argparse
-import importlib.util
 import json
 import platform
 import random
 import statistics
 import time
-import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from typing import Any
 import torch
 
 import regard
+from peers.g2p_en_network import g2p_en_network
 from regard.seq2seq.metrics import error_rates
 from regard.seq2seq.pairs import Pairs, read_pairs
 from regard.seq2seq.recipes import g2p
@@ -80,22 +79,13 @@ def ways_of(transducer: Transducer) -> list[Way]:
 
 
 def g2p_en() -> Way | None:
-    """Return g2p-en's network, without its dictionary; None where it is not installed."""
-    if importlib.util.find_spec("g2p_en") is None:
+    """Return g2p-en's network as a way; None where it is not installed."""
+    network = g2p_en_network()
+    if network is None:
         return None
-    import nltk  # noqa: PLC0415 - optional
-
-    nltk.data.find = lambda *_, **__: None  # it would else try to download corpora
-    nltk.corpus.cmudict = types.SimpleNamespace(dict=dict)
-    from g2p_en import G2p  # noqa: PLC0415 - optional
-
-    network = G2p()
 
     def answer(words: Sequence[str]) -> Answers:
-        return [
-            tuple(sound.rstrip("012") for sound in network.predict(word.lower()))
-            for word in words
-        ]
+        return [tuple(sound.rstrip("012") for sound in network(word)) for word in words]
 
     return "g2p-en, word by word", 0, answer
 

@@ -15,13 +15,11 @@ test words, and it answers one word at a time.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import platform
 import statistics
 import time
-import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +32,7 @@ import onnxruntime  # noqa: E402
 import torch  # noqa: E402
 
 import regard  # noqa: E402
+from peers.g2p_en_network import g2p_en_network  # noqa: E402
 from regard.seq2seq.export.agreement import agreement  # noqa: E402
 from regard.seq2seq.export.onnx_files import onnx_files  # noqa: E402
 from regard.seq2seq.export.weights import single, weights_of  # noqa: E402
@@ -87,20 +86,6 @@ def ways_of(name: str, rewriter: Rewriter) -> dict[tuple[str, str], tuple[int, A
         (name, "beam 5"): (0, batches(5)),
         (name, "greedy, one by one"): (ALONE, alone),
     }
-
-
-def g2p_en() -> Answer | None:
-    """Return g2p-en's network, without its dictionary; None where it is not installed."""
-    if importlib.util.find_spec("g2p_en") is None:
-        return None
-    import nltk  # noqa: PLC0415 - optional
-
-    nltk.data.find = lambda *_, **__: None  # it would else try to download corpora
-    nltk.corpus.cmudict = types.SimpleNamespace(dict=dict)
-    from g2p_en import G2p  # noqa: PLC0415 - optional
-
-    network = G2p()
-    return lambda words: [network.predict(word.lower()) for word in words]
 
 
 def timed(
@@ -178,9 +163,9 @@ def main() -> None:
     for name, form in forms.items():
         if name not in ("NumPy, float16", "NumPy, int8"):  # the same once they are read
             ways |= ways_of(name, form)
-    other = g2p_en()
-    if other is not None:
-        ways["g2p-en", "greedy, one by one"] = (ALONE, other)
+    network = g2p_en_network()
+    if network is not None:
+        ways["g2p-en", "greedy, one by one"] = (ALONE, lambda ws: [network(w) for w in ws])
     report: dict[str, Any] = {
         "regard": regard.__version__,
         "torch": torch.__version__,
