@@ -17,6 +17,8 @@ __all__ = ["Asked", "Rewriter"]
 
 _FEATURE = "\t"  # begins a feature's symbol, which is no part of a text
 
+_GREEDY, _FREE = SearchSettings(), Constraint()
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -101,13 +103,13 @@ class Rewriter:
             A source has no symbol, or one that is unknown where that fails; or an option is
             refused.
         """
-        how = search or SearchSettings()
+        how = search or _GREEDY
         self._check_unknown(unknown)
         read = [self._read(i, source, unknown) for i, source in enumerate(sources)]
         looks = need_weights or (unknown == "copy" and any(unknowns for _, _, unknowns in read))
-        constraint = constraint or Constraint()
-        shortest = max(constraint.shortest, how.min_length)
-        constraint = replace(constraint, shortest=shortest)
+        constraint = constraint or _FREE
+        if how.min_length > constraint.shortest:
+            constraint = replace(constraint, shortest=how.min_length)
         found: dict[int, Prediction] = {}
         self.get_ready()
         for rows in _batches([len(ids) for _, ids, _ in read], batch_tokens // how.beam):

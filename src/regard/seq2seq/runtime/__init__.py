@@ -9,6 +9,7 @@
 ``decoder.py``        the decoders of :mod:`regard.nn`, a step at a time
 ``luong.py``          Luong's among them
 ``model.py``          all of it, for searches
+``alone.py``          the greedy search for one source, of the usual model, faster
 ``follow.py``         searches that follow one sequence
 ``beam.py``           beam search
 ``again.py``          where answers that are known looked

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from regard.seq2seq.architecture import LOCAL, LUONG, ModelConfig
+from regard.seq2seq.runtime.alone import Alone
 from regard.seq2seq.runtime.attention import Memory
 from regard.seq2seq.runtime.cells import Floats, FromSymbol, Ids, Linear
 from regard.seq2seq.runtime.decoder import (
@@ -55,6 +56,7 @@ class Model:
 
     def __init__(self, config: ModelConfig, weights: Mapping[str, Floats]) -> None:
         self.config = config
+        self._weights = weights
         self._encoder = Encoder(
             under("encoder.", weights),
             cell=config.cell,
@@ -69,6 +71,10 @@ class Model:
     def attends(self) -> bool:
         """Whether there are attention weights to look at."""
         return self.config.attention != "none"
+
+    def alone(self) -> Alone | None:
+        """Return what searches one source faster; None where there is no such thing."""
+        return Alone(self.config, self._weights) if Alone.suits(self.config) else None
 
     def start(self, source: Ids, lengths: Ids) -> tuple[Memory, State]:
         """Encode a batch for free running.

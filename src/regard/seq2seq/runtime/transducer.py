@@ -1,5 +1,6 @@
 """An exported model with its vocabularies: text in, text out, with NumPy alone."""
 
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +8,16 @@ import numpy as np
 from regard.seq2seq.description import Description
 from regard.seq2seq.rewriter import Asked, Rewriter
 from regard.seq2seq.runtime.again import look_again
+from regard.seq2seq.runtime.alone import Alone
 from regard.seq2seq.runtime.beam import beam_search
 from regard.seq2seq.runtime.cells import Ids
 from regard.seq2seq.runtime.exported import read_exported
 from regard.seq2seq.runtime.follow import drawn, greedy
-from regard.seq2seq.runtime.model import Steps, model_of
+from regard.seq2seq.runtime.model import Model, Steps, model_of
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.search.hypothesis import best_first
-from regard.seq2seq.vocab import PAD
+from regard.seq2seq.search.record import score_of
+from regard.seq2seq.vocab import EOS, PAD
 
 __all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
 
@@ -53,6 +56,10 @@ class NumpyTransducer(Rewriter):
         found = read_exported(path / NUMPY_FILE if path.is_dir() else path)
         return cls(model_of(found.configs, found.weights), found.description)
 
+    @cached_property
+    def _alone(self) -> Alone | None:
+        return self.model.alone() if isinstance(self.model, Model) else None
+
     @property
     def attends(self) -> bool:
         """Whether answers come with attention weights."""
@@ -60,8 +67,12 @@ class NumpyTransducer(Rewriter):
 
     def answer(self, asked: Asked) -> list[list[Hypothesis]]:
         """Return the hypotheses of every source, the best first."""
-        source, lengths = padded(asked.ids)
         how = asked.how
+        if len(asked.ids) == how.beam == 1 and how.temperature is None and not asked.constraint:
+            alone = self._alone
+            if alone is not None:
+                return [[_followed(alone, asked)]]
+        source, lengths = padded(asked.ids)
         if how.temperature is not None:
             turns = [
                 drawn(
@@ -79,6 +90,25 @@ class NumpyTransducer(Rewriter):
             self.model, source, lengths, asked, need_weights=asked.need_weights and not later
         )
         return look_again(self.model, source, lengths, best) if later else best
+
+
+def _followed(alone: Alone, asked: Asked) -> Hypothesis:
+    """Answer the one source of a batch greedily."""
+    (source,), (limit,), ranking = asked.ids, asked.limits, asked.how.ranking
+    looks = asked.need_weights or bool(ranking.coverage)
+    ids, log_probs, weights = alone.follow(source, limit, need_weights=looks)
+    finished = ids[-1] == EOS
+    if not finished:  # the step beyond the limit was only for an end
+        log_probs.pop()
+    length = len(log_probs) - finished
+    looked = None if weights is None else weights[: len(log_probs)]
+    return Hypothesis(
+        ids=tuple(ids[:length]),
+        log_probs=tuple(log_probs),
+        finished=finished,
+        weights=looked[:length].copy() if looked is not None and asked.need_weights else None,
+        score=score_of(ranking, log_probs, looked),
+    )
 
 
 def padded(ids: list[list[int]]) -> tuple[Ids, Ids]:

@@ -10,7 +10,7 @@ from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.ranking import Ranking
 from regard.seq2seq.vocab import EOS
 
-__all__ = ["Record"]
+__all__ = ["Record", "score_of"]
 
 
 @dataclass
@@ -65,13 +65,14 @@ class Record:
                 finished=finished,
                 # A copy: a view would keep the whole batch's weights alive.
                 weights=seen[:length].copy() if need_weights and seen is not None else None,
-                score=_score(ranking, each, seen),
+                score=score_of(ranking, each, seen),
             )
 
 
-def _score(
-    ranking: Ranking, log_probs: tuple[float, ...], weights: NDArray[np.float32] | None
+def score_of(
+    ranking: Ranking, log_probs: Sequence[float], weights: NDArray[np.float32] | None
 ) -> float:
+    """Return the score of a sequence from its symbols' log-probabilities and weights."""
     if ranking.plain:
         return sum(log_probs)
     looked = None if weights is None else weights.sum(0)
