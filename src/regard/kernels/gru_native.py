@@ -24,7 +24,7 @@ from regard.kernels.prepared import PreparedKeys
 from regard.kernels.step_major import addresses, gradients_of_scores, step_major
 from regard.kernels.threads import threads_for
 
-__all__ = ["native_loop"]
+__all__ = ["Gru", "native_loop"]
 
 
 def native_loop(inputs: LoopInputs, key_mask: Tensor | None, keys: PreparedKeys) -> LoopOutputs:
@@ -50,7 +50,7 @@ def _apply(*given: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _NativeLoop.apply(*given)  # type: ignore[no-any-return,no-untyped-call] # torch's gap
 
 
-class _Gru(ctypes.Structure):
+class Gru(ctypes.Structure):
     """What all steps share, as csrc/interface.h lays it out."""
 
     _fields_ = (
@@ -89,7 +89,7 @@ class _NativeLoop(torch.autograd.Function):
         asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), d_h)
         step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
         stride = Q.stride(1)
-        shared = _Gru(b_hh.data_ptr(), batch, d_s, gates.stride(0), stride)
+        shared = Gru(b_hh.data_ptr(), batch, d_s, gates.stride(0), stride)
         gru, from_context, from_state = ctypes.addressof(shared), both.data_ptr(), 4 * d_attn
         steps = zip(
             S[:-1].unbind(0),
@@ -152,7 +152,7 @@ def _differentiate(
     asked = keys.native.with_values(v_a.data_ptr(), value.data_ptr(), value.shape[2])
     step, threads = ctypes.addressof(asked), threads_for(keys.native.work)
     stride, from_state = Q.stride(1), 4 * d_attn
-    shared = _Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
+    shared = Gru(b_hh.data_ptr(), batch, d_s, 0, stride)
     gru, at_d_state = ctypes.addressof(shared), d_state.data_ptr()
     at = [addresses(each) for each in (S[:-1], Q, E, K, G, A, dG, dQ, dC, dA)]
     from_above = [

@@ -100,7 +100,7 @@ def recorded_loop(
 
 
 def recorded_gradients(
-    loop: Callable[[list[Tensor]], LoopOutputs],
+    loop: Callable[[list[Tensor]], tuple[Tensor, ...]],
     given: list[Tensor],
     grads: tuple[Tensor | None, ...],
 ) -> tuple[Tensor | None, ...]:

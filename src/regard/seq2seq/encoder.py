@@ -9,8 +9,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.axes import checked
 from regard.errors import ShapeError, explain
+from regard.kernels.gru_layer import run_gru
 from regard.nn.recurrence import Layers
 from regard.nn.shapes import recorded
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.unpacked import run_unpacked
 from regard.seq2seq.vocab import PAD, UNK
 
@@ -100,7 +102,7 @@ class Encoder(nn.Module):
         self.cell_kind = cell
         self.add_module(cell, rnn)
         self.bridge = None if d_state is None else nn.Linear(self.d_h, d_state)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @property
     def rnn(self) -> Layers:
@@ -135,7 +137,7 @@ class Encoder(nn.Module):
         """
         embedded = self.dropout(self.embedding(source))
         if source_lengths is None:
-            states, last = self.rnn(embedded)
+            states, last = self._run(embedded)
         elif recorded():
             states, last = run_unpacked(self.rnn, embedded, source_lengths)
         else:
@@ -152,6 +154,13 @@ class Encoder(nn.Module):
                 states, batch_first=True, total_length=source.shape[1]
             )
         return Encoded(self.dropout(states), self._initial(last))
+
+    def _run(self, embedded: Tensor) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
+        rnn = self.rnn
+        if isinstance(rnn, nn.GRU):
+            return run_gru(rnn, embedded)
+        states, last = rnn(embedded)
+        return states, last
 
     def _initial(self, last: Tensor | tuple[Tensor, Tensor]) -> Tensor | None:
         if self.bridge is None:

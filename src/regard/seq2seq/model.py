@@ -13,6 +13,7 @@ from regard.nn.paper import PaperBahdanauDecoder
 from regard.nn.recurrence import state_size
 from regard.seq2seq.architecture import ATTENTIONS, ModelConfig
 from regard.seq2seq.decoder import decoder_of
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.encoder import Encoder
 from regard.seq2seq.sampling import require_share, run_sampled
 from regard.seq2seq.vocab import PAD
@@ -72,7 +73,7 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder_of(config)
         self.readout = _readout(config, self.decoder.d_out)
         self.bias = nn.Parameter(torch.zeros(config.target_symbols)) if config.tied else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     @property
     def attends(self) -> bool:
@@ -213,7 +214,7 @@ def _readout(config: ModelConfig, d_out: int) -> nn.Module:
     d_out += config.d_in
     if not config.d_readout:
         return nn.Linear(d_out, config.target_symbols)
-    layers = [nn.Linear(d_out, config.d_readout), nn.Tanh(), nn.Dropout(config.dropout)]
+    layers = [nn.Linear(d_out, config.d_readout), nn.Tanh(), Dropout(config.dropout)]
     if not config.tied:
         layers.append(nn.Linear(config.d_readout, config.target_symbols))
     return nn.Sequential(*layers)
