@@ -127,3 +127,10 @@ def test_free_names_and_a_learned_scale_have_values() -> None:
 def test_the_alignment_may_be_one_of_results_that_are_guessed_later() -> None:
     contract = Contract.from_mapping({"weights": {"output": "later"}})
     assert (contract.weights, contract.key_axis) == ("later", None)
+
+
+def test_what_is_meant_otherwise_than_usual_is_said_by_true() -> None:
+    assert Contract.from_mapping({**FORM, "random": True}).random
+    assert not Contract.from_mapping({**FORM, "reweighted": None}).reweighted
+    with pytest.raises(InputError, match="random: true or false"):
+        Contract.from_mapping({**FORM, "random": "weights"})

@@ -46,7 +46,7 @@ _SCORES = (
 _FIELDS = (
     *("target", "init", "inputs", "kinds", "values", "returns", "weights", "score", "scale"),
     *("activation", "causal", "window", "positions", "convention", "mode", "dtype", "sizes"),
-    *("layer", "padding", "all_masked", "mask"),
+    *("layer", "padding", "all_masked", "mask", "random", "reweighted"),
 )
 # What the command line calls some of them, and people try.
 _OTHERWISE = {"axes": "inputs", "kind": "kinds", "value": "values", "size": "sizes"}
@@ -69,6 +69,12 @@ class Contract:
     ``inputs`` maps argument names, in call order, to axes such as ``"batch T_enc d_h"``;
     an empty text is a scalar. ``weights`` names the result that is the alignment, if it is
     returned, and ``sums_over`` the axes (indices) over which it sums to one.
+
+    ``positions`` may be "content": what lies between a key and a query counts in their score,
+    as gates that forget do, or earlier queries that choose what later ones no longer see.
+    ``random`` says that something is drawn in eval mode too: the code is then run with every
+    draw at its mean. ``reweighted`` says that weights are changed after the softmax, so that
+    they sum to nothing known.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +98,8 @@ class Contract:
     padding: str = "right"
     all_masked: str | None = None
     mask: str | None = None  # "keep" | "drop": what True means in masks without a kind
+    random: bool = False
+    reweighted: bool = False
     target: str = ""
     # What was not declared but guessed: field or argument -> how, with the flag to change it.
     guessed: Mapping[str, str] = field(default_factory=dict)
@@ -166,6 +174,8 @@ class Contract:
             or "right",
             all_masked=_one_of(where, "all_masked", data.get("all_masked"), ("zeros", "any")),
             mask=_one_of(where, "mask", data.get("mask"), ("keep", "drop")),
+            random=_switch(where, "random", data.get("random")),
+            reweighted=_switch(where, "reweighted", data.get("reweighted")),
             target=str(data.get("target") or ""),
         )
 
@@ -308,6 +318,12 @@ def _one_of(where: str, key: str, value: Any, allowed: tuple[str, ...]) -> str |
         near = difflib.get_close_matches(str(value), allowed, 1)
         raise _bad(where, f"{key} one of {', '.join(allowed)}", value, near)
     return str(value)
+
+
+def _switch(where: str, key: str, value: Any) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise _bad(where, f"{key}: true or false", value, ())
+    return bool(value)
 
 
 def _causal(where: str, value: Any) -> str | None:

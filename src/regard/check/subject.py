@@ -21,6 +21,7 @@ from regard.check.conversion import (
     flat,
     to_library,
 )
+from regard.check.draws import held
 from regard.check.loading import (
     Crash,
     Loaded,
@@ -131,14 +132,19 @@ class Instance:
             for name, value in args.items()
         }
 
-    def call(self, args: Mapping[str, Value], *, seed: int = 0) -> Outcome | Crash:
-        """Run once and return the outputs, or the crash."""
+    def call(
+        self, args: Mapping[str, Value], *, seed: int = 0, drawn: bool = False
+    ) -> Outcome | Crash:
+        """Run once and return the outputs, or the crash.
+
+        With ``drawn``, what is stated to be random is drawn and not held at its mean.
+        """
         if self.crash is not None:
             return self.crash
         given = self.arguments(args)
         before = {name: digest(value) for name, value in given.items()}
         try:
-            raw = self.apply(given, seed=seed)
+            raw = self.apply(given, seed=seed, drawn=drawn)
             outputs = tuple(flat(raw))
         except TookTooLong:
             raise
@@ -152,10 +158,10 @@ class Instance:
         arrays = tuple(None if o is None else as_numpy(o) for o in outputs)
         return Outcome(arrays, names, kinds, mutated, raw=raw)
 
-    def apply(self, given: dict[str, Any], *, seed: int = 0) -> Any:
+    def apply(self, given: dict[str, Any], *, seed: int = 0, drawn: bool = False) -> Any:
         """Call with arguments of the user's library and return the result as it is."""
         seed_all(seed)
-        with quiet(), self._no_grad():
+        with quiet(), self._no_grad(), contextlib.nullcontext() if drawn else self._held():
             return apply(self.object, given)
 
     def gradients(
@@ -189,7 +195,8 @@ class Instance:
                     n: v.clone() if isinstance(v, torch.Tensor) and v.requires_grad else v
                     for n, v in given.items()
                 }
-                outputs = list(flat(apply(self.object, given)))
+                with self._held():
+                    outputs = list(flat(apply(self.object, given)))
                 generator = torch.Generator().manual_seed(5)
                 total = None
                 for out in outputs:
@@ -210,6 +217,12 @@ class Instance:
             name: None if g is None else g.detach().double().numpy()
             for name, g in zip(wanted, found, strict=True)
         }
+
+    def _held(self) -> Any:
+        """Draws at their means, where the contract states them and training makes none."""
+        if not self.contract.random or self.contract.mode == "train":
+            return contextlib.nullcontext()
+        return held(self.loaded.module, getattr(self.object, "__self__", self.object))
 
     def _no_grad(self) -> Any:
         if self.library != "torch":

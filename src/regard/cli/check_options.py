@@ -24,7 +24,7 @@ _OPTIONS = (
     click.option("--activation", metavar="NAME", help="Of an additive score, if not tanh."),
     click.option("--causal", type=click.Choice(["top_left", "bottom_right"])),
     click.option("--window", type=Number(int, 1), help="Keys that a query may see."),
-    click.option("--positions", metavar="HOW", help="Order matters: rotary, alibi, yes, ..."),
+    click.option("--positions", metavar="HOW", help="Order matters: rotary, content, yes, ..."),
     click.option(
         "--paper",
         type=click.Choice(["bahdanau", "luong"]),
@@ -36,6 +36,8 @@ _OPTIONS = (
     click.option("--layer", metavar="WHICH", help="Part of a stacked state that is the query."),
     click.option("--padding", type=click.Choice(["left", "right"])),
     click.option("--all-masked", type=click.Choice(["zeros", "any"])),
+    click.option("--random", is_flag=True, help="Something is drawn in eval mode too."),
+    click.option("--reweighted", is_flag=True, help="Weights change after the softmax."),
     click.option("--mode", type=click.Choice(["eval", "train"])),
     click.option("--dtype", type=click.Choice(["float16", "bfloat16", "float32", "float64"])),
 )
@@ -78,6 +80,7 @@ def statements(given: Mapping[str, Any]) -> dict[str, Any]:
     returns = pairs("--returns", given["returns"])
     found["returns"] = [{"name": name, "axes": axes} for name, axes in returns.items()]
     found |= {name: given[name] for name in _TEXTS}
+    found |= {name: True for name in ("random", "reweighted") if given[name]}
     if given["weights"] is not None:
         found["weights"] = {"output": given["weights"]}
     if given["positions"] is not None:

@@ -63,7 +63,7 @@ def _shapes(given: Given) -> Iterator[Claim]:
 
 def _row_sums(given: Given) -> Iterator[Claim]:
     contract = given.contract
-    if contract.weights is None:
+    if contract.weights is None or contract.reweighted:
         return
     index = contract.out_names.index(contract.weights)
     role = contract.returns[index].role

@@ -23,6 +23,7 @@ from regard.check.relations import (
     softmaxes,
     state,
     weights,
+    zero_rows,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "softmaxes",
     "state",
     "weights",
+    "zero_rows",
 ]

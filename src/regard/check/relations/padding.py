@@ -17,7 +17,6 @@ __all__ = [
     "more_padding",
     "query_masks_matter",
     "query_rows",
-    "zero_rows",
 ]
 
 
@@ -110,12 +109,27 @@ def _unread(
             continue
         rows = np.broadcast_to(live, a.shape[:2])
         rows = rows & ~unread if here.is_self else rows
+        rows = rows & ~_counted(here, allowed, unread)
         if not near(b[rows], a[rows], _loose(bench)):
             return _disobeyed(here, name, rows, np.zeros(1, dtype=bool))
         lost = rows & ~np.isfinite(a).reshape(*a.shape[:2], -1).all(-1)
         if lost.any():  # every key was forbidden to a query that may read some
             return _disobeyed(here, name, np.zeros(1, dtype=bool), lost)
     return None
+
+
+def _counted(here: Layout, allowed: np.ndarray, unread: np.ndarray) -> np.ndarray:
+    """Rows, (batch, query), that may depend on hidden positions as what lies between.
+
+    Where positions are counted through content, each position between a key that a query may
+    read and the query itself counts: not one before its first key, nor one behind it.
+    """
+    if here.contract.positions != "content" or not here.is_self:
+        return np.zeros(allowed.shape[:2], dtype=bool)
+    place = np.arange(here.n_keys)
+    key, row = place[:, None, None], place[:, None]
+    inside = (np.minimum(key, row) < place) & (place < np.maximum(key, row))
+    return np.asarray(np.einsum("btk,ktp,bp->bt", allowed, inside, unread, dtype=int) > 0)
 
 
 @relation("mask-matters", "a mask that forbids something changes a result", cost=1)
@@ -260,52 +274,6 @@ def more_padding(bench: Bench) -> Verdict | None:
                 hidden="every shape is right and nothing raises",
             )
     return holds()
-
-
-@relation("zero-rows-alone", "a row is padding only where every feature is 0", cost=1)
-def zero_rows(bench: Bench) -> Verdict | None:
-    """Make a real row sum to zero, negative, or zero in single features: it stays real."""
-    here = layout(bench)
-    for name, kind in bench.contract.kinds.items():
-        if kind != "zero_padded" or not here.keys:
-            continue
-        axes = here.inputs[name]
-        at = axes.at(*here.keys)
-        if len(at) != 1 or at[0] != len(axes.shape) - 2:
-            continue
-        d = axes.shape[-1]
-        whole = np.round(np.clip(bench.probe.noise(name, (d,), 21), -2, 2) * 8) / 8
-        whole[whole == 0] = 0.5
-        balanced = whole.copy()
-        balanced[-1] -= balanced.sum()  # eighths: the sum is 0 in any order and precision
-        rows = {
-            "whose features sum to 0": balanced,
-            "of negative features": -np.abs(whole),
-            "whose first feature is 0": np.r_[0.0, whole[1:]],
-            "whose last feature is 0": np.r_[whole[:-1], 0.0],
-        }
-        for what, row in rows.items():
-            plain, louder = (bench.probe.args[name].copy() for _ in range(2))
-            plain.reshape(axes.shape)[..., 0, :] = row
-            louder.reshape(axes.shape)[..., 0, :] = row * 2.0
-            out, other = bench.ok(**{name: plain}), bench.ok(**{name: louder})
-            if out is None or other is None:
-                continue
-            for result in here.contexts():
-                a, b = here.context(out, result), here.context(other, result)
-                if a is None or b is None or (np.abs(a - b).max(axis=(1, 2)) > 1e-6).all():
-                    continue
-                return fails(
-                    "RG202",
-                    f"a real row of `{name}` {what} is taken for padding",
-                    about=name,
-                    measured=(
-                        Measurement("change when that row doubles", "0", "must not be 0"),
-                    ),
-                    depends_on=(f"kinds.{name}",),
-                    hidden="rows drawn at random never sum to 0; real features do",
-                )
-    return holds() if "zero_padded" in bench.contract.kinds.values() else None
 
 
 def _at(here: Layout, name: str, where: np.ndarray, scale: float) -> Any:

@@ -23,6 +23,7 @@ from regard.check.relations.reading import (
     merged,
     readings,
     used_weights,
+    weighing,
 )
 
 __all__ = [
@@ -43,11 +44,16 @@ _CHOICES = frozenset({"sign", "one_hot", "argmax", "topk", "scatter", "scatter_"
 def weights(bench: Bench) -> Verdict | None:
     """Recompute the weights of every site."""
     asked = False
-    for plain, other in _both(bench):
+    for used, other in _both(bench):
+        plain = _as_made(bench, used) if bench.contract.reweighted else used
         answer = expected(bench, plain)
         if answer is None:
             continue
         asked = True
+        everywhere = np.ones(answer.scores.shape, dtype=bool)
+        late = bench.contract.reweighted and softmax(answer.scores, everywhere)
+        if late is not False and _same(bench, plain.weights, late):
+            continue  # a mask may come with what changes the weights
         if _same(bench, plain.weights, answer.weights):
             continue
         turned = expected(bench, other) if other is not None else None
@@ -244,6 +250,12 @@ def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
         return [(r, None) for r in plain]
     other = readings(bench, interleaved=True)
     return [(r, next((o for o in other if o.site is r.site), None)) for r in plain]
+
+
+def _as_made(bench: Bench, reading: Reading) -> Reading:
+    """A reading with the weights that the softmax gave, whatever became of them."""
+    own = weighing(layout(bench), reading.site.weights, reading.site.axis)
+    return reading if own is None else replace(reading, weights=own)
 
 
 def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | None:

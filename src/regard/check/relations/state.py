@@ -5,9 +5,13 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.probe import Probe
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.layout import layout
 from regard.check.subject import Outcome
 
-__all__ = ["forgets", "repeatable"]
+__all__ = ["drawn", "forgets", "repeatable"]
+
+_HIDDEN = 1e-3  # half precision's, and far below what an unmasked key gets
+_SLACK = 2e-2
 
 
 @relation("eval-repeatable", "the same call twice in eval mode gives the same", cost=1)
@@ -23,6 +27,49 @@ def repeatable(bench: Bench) -> Verdict | None:
                 about=name,
                 measured=(Measurement("change between two equal calls", *_gap(bench, again)),),
                 hidden="every single result looks right; evaluation is random",
+            )
+    return holds()
+
+
+@relation(
+    "drawn-weights", "with real draws, weights are a distribution over visible keys", cost=1
+)
+def drawn(bench: Bench) -> Verdict | None:
+    """Where draws are stated, and held at their means elsewhere, look at real ones."""
+    here = layout(bench)
+    if not bench.contract.random or bench.contract.weights is None or not here.keys:
+        return None
+    allowed = here.allowed()
+    for seed in (0, 1):
+        out = bench.instance.call(bench.probe.args, seed=seed, drawn=True)
+        weights = here.alignment(out) if isinstance(out, Outcome) else None
+        if weights is None or weights.shape[0::2] + weights.shape[3:] != allowed.shape:
+            return None
+        live = np.broadcast_to(np.any(allowed, axis=-1)[:, None], weights.shape[:3])
+        hidden = live[..., None] & ~allowed[:, None]
+        if np.abs(weights[hidden]).max(initial=0.0) > _HIDDEN:
+            return fails(
+                "RG202",
+                f"a draw gives `{bench.contract.weights}` weight on a key that is hidden",
+                about=bench.contract.weights,
+                depends_on=("random", *(f"kinds.{n}" for n in here.key_masks())),
+                hidden="with every draw at its mean the weights are right",
+            )
+        total = weights.sum(-1)[live]
+        if not bench.contract.reweighted and np.abs(total - 1.0).max(initial=0.0) > _SLACK:
+            return fails(
+                "RG303",
+                f"with real draws `{bench.contract.weights}` does not sum to 1",
+                about=bench.contract.weights,
+                measured=(
+                    Measurement(
+                        f"sum over {here.key_name}",
+                        f"{total.min():.3f} to {total.max():.3f}",
+                        "must be 1",
+                    ),
+                ),
+                depends_on=("random", "weights"),
+                hidden="with every draw at its mean the weights are right",
             )
     return holds()
 

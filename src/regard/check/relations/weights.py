@@ -1,5 +1,7 @@
 """Attention weights are a distribution over the keys, one for every query."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from regard.check.finding import Measurement
@@ -16,8 +18,9 @@ __all__ = ["positive", "repeated_keys", "sum_to_one"]
 def sum_to_one(bench: Bench) -> Verdict | None:
     """Sum the returned weights over the declared axes."""
     here = layout(bench)
-    weights = here.alignment(bench.out)
-    if weights is None or bench.contract.weights is None:
+    out = _as_made(bench) if bench.contract.reweighted else bench.out
+    weights = here.alignment(out) if out is not None else None
+    if weights is None or out is None or bench.contract.weights is None:
         return None
     name = bench.contract.weights
     rows = np.asarray(np.any(here.allowed(), axis=-1))
@@ -33,7 +36,7 @@ def sum_to_one(bench: Bench) -> Verdict | None:
         return holds()
     keys = here.key_name
     found = Measurement(f"sum over {keys}", _span(total[live]), "must be 1")
-    code, text = _why(bench, here, total, live)
+    code, text = _why(out, here, total, live)
     return fails(
         code,
         f"`{name}` {text.format(keys=keys)}",
@@ -44,9 +47,26 @@ def sum_to_one(bench: Bench) -> Verdict | None:
     )
 
 
-def _why(bench: Bench, here: Layout, total: np.ndarray, live: np.ndarray) -> tuple[str, str]:
+def _as_made(bench: Bench) -> Outcome | None:
+    """The plain run with what the softmax gave in the place of what was made of it."""
+    trace, name = bench.trace, str(bench.contract.weights)
+    returned = bench.out.get(name)
+    if trace is None or isinstance(trace, Crash) or returned is None:
+        return None
+    live = trace.live()
+    for site in trace.sites:
+        if site.weights.index in live and site.weights.shape == returned.shape:
+            at = bench.out.names.index(name)
+            outputs = bench.out.outputs
+            made = np.asarray(site.weights.value, dtype=np.float64)
+            return replace(bench.out, outputs=(*outputs[:at], made, *outputs[at + 1 :]))
+    return None
+
+
+def _why(out: Outcome, here: Layout, total: np.ndarray, live: np.ndarray) -> tuple[str, str]:
     """The rule, and what the weights do instead of summing to one over the keys."""
-    other = _other_axis(bench)
+    bench = here.bench
+    other = _other_axis(bench, out)
     if other:
         text = f"sums to 1 over {other}; each query's weights must sum to 1 over "
         return "RG301", text + "{keys}"
@@ -63,7 +83,7 @@ def _why(bench: Bench, here: Layout, total: np.ndarray, live: np.ndarray) -> tup
 def positive(bench: Bench) -> Verdict | None:
     """Look for negative weights."""
     weights = layout(bench).alignment(bench.out)
-    if weights is None or np.isnan(weights).any():
+    if weights is None or np.isnan(weights).any() or bench.contract.reweighted:
         return None
     if weights.min() >= -1e-6:
         return holds()
@@ -136,6 +156,8 @@ def _may_repeat(here: Layout) -> bool:
     c = here.contract
     if len(here.keys) != 1 or here.joined or c.causal or c.window or "causal" in c.guessed:
         return False
+    if c.reweighted:
+        return False  # stated to be no distribution
     if here.keys[0] in c.sizes or "+" in here.keys[0]:
         return False
     plain = not c.positions or (
@@ -165,10 +187,10 @@ def _over_given_keys(bench: Bench) -> bool | None:
     return given in over or declared or None
 
 
-def _other_axis(bench: Bench) -> str:
+def _other_axis(bench: Bench, out: Outcome) -> str:
     """The axis over which the returned weights do sum to one, or ''."""
     name = bench.contract.weights
-    array = bench.out.get(name)
+    array = out.get(name)
     if name is None or array is None or array.dtype == object:
         return ""
     role = next(r.role for r in bench.contract.returns if r.name == name)

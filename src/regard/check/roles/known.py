@@ -80,7 +80,10 @@ class Known:
         plain = Contract()
         names = ("score", "scale", "causal", "window", "positions", "convention", "mode")
         more = ("dtype", "layer", "padding", "all_masked", "activation", "weights", "returns")
-        found = {n for n in (*names, *more) if getattr(self.stated, n) != getattr(plain, n)}
+        most = ("random", "reweighted")
+        found = {
+            n for n in (*names, *more, *most) if getattr(self.stated, n) != getattr(plain, n)
+        }
         found |= {k for k in self.flags if k != "kinds"}
         if self.mask:
             found |= {f"kinds.{n}" for n, m in self.meanings.items() if m.how == "declared"}

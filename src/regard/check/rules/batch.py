@@ -134,7 +134,9 @@ print(torch.equal(layer(query, second)[1], alone))
         hides="A test calls the layer once. In use the second text is read with the keys of "
         "the first.",
         recipe="Recompute it for every call, or store it under everything that it depends on.",
-        not_a_bug="A key-value cache that is passed in and handed back by the caller.",
+        not_a_bug="A key-value cache that is passed in and handed back by the caller. Weights "
+        'that are sampled in eval mode on purpose: declare `"random": true`, and the code runs '
+        "with every draw at its mean, so that what is kept between calls is still found.",
         bad=bad,
         good=good,
     )

@@ -104,7 +104,10 @@ def attend(query, keys, keep):
         recipe="Fill hidden scores with minus infinity (or the smallest number of the dtype) "
         "before the softmax, and keep padding out of every other sum over keys.",
         not_a_bug="Convolutions over the weights of the step before touch the neighbours of a "
-        "padded key by design.",
+        "padded key by design. Where a score counts what lies between key and query (gates "
+        "that forget, queries that deselect for later ones), a hidden place inside a text acts "
+        'on the rows behind it: declare `"positions": "content"`. Padding before the first key '
+        "and after the last must still change nothing.",
         bad=bad,
         good=good,
     )

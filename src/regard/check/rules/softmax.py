@@ -122,7 +122,9 @@ print(weights[0].sum(dim=-1).tolist())
         recipe="Normalise over the keys, and change scores before it rather than weights "
         "after.",
         not_a_bug="Dropout on weights while training, and sigmoid attention on purpose. "
-        'Declare the output without `"weights"` then.',
+        'Declare the output without `"weights"` then. Where weights are multiplied after the '
+        'softmax on purpose (gates, scaled talking heads), declare `"reweighted": true`: the '
+        "softmax itself, the masks and the sum over values are still asked.",
         bad=bad,
         good=good,
     )
