@@ -326,6 +326,91 @@ def test_tables_that_a_module_holds_are_stretched_on_purpose():
     assert watch.broadcasts == ()
 
 
+# Another tracer, as that of coverage, keeps its place.
+untraced = pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer is at work")
+
+
+def squared_error(predicted, targets):
+    return np.mean((predicted - targets) ** 2)
+
+
+class Sums:
+    def __init__(self):
+        self.table = np.ones((31, D_H))
+
+    def positions(self, x):
+        return x + self.table[: x.shape[1]]
+
+
+@untraced
+def test_an_array_that_is_stretched_silently_is_told_and_nothing_is_put_into_the_run(capsys):
+    predicted, targets = np.ones((5, 1)), np.arange(5.0)
+    with regard.watch(batch=5) as watch:
+        loss = squared_error(predicted, targets)
+    told = "`predicted - targets` stretches (batch=5, 1) and (batch=5,) to (batch=5, batch=5)"
+    assert watch.summary == f"1 silent broadcast: {line_of(squared_error, 1)} {told}"
+    assert capsys.readouterr().err == f"regard.watch: {watch.summary}\n"
+    assert type(loss) is np.float64
+    assert loss == squared_error(predicted, targets)
+    assert sys.gettrace() is None
+
+
+@untraced
+def test_what_a_line_before_made_is_known_in_the_block_itself():
+    states = np.random.default_rng(5).normal(size=(BATCH, T_ENC, D_H))
+    with regard.watch(report=False) as watch:
+        mean = states.mean(axis=0)
+        states = states + mean
+        weighed = 0.5 * np.multiply(states, mean)
+    assert weighed.shape == (BATCH, T_ENC, D_H)
+    assert len(watch.broadcasts) == 2
+    assert "`states + mean` stretches (2, 11, 7) and (11, 7) to (2, 11, 7)" in watch.summary
+
+
+@untraced
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: x + np.ones(D_H),
+        lambda x: x[:, :, None] - x[:, None],
+        lambda x: x - x.mean(-1, keepdims=True),
+        lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True),
+        lambda x: Sums().positions(x),
+        lambda x: x * (np.arange(D_H) % 2),
+        lambda x: x + np.zeros((T_DEC, D_H)),
+        lambda x: x + (np.ones((T_DEC, D_H)) + x[0] if x.ndim == 2 else 0.0),
+        lambda x: x / 3 + np.float64(2.0),
+    ],
+    ids=["bias", "pairs", "mean", "softmax", "table", "mask", "zeros", "branch", "numbers"],
+)
+def test_stretches_of_arrays_that_the_code_asks_for_are_not_told(run):
+    with regard.watch(report=False) as watch:
+        run(np.ones((BATCH, T_DEC, D_H)))
+    assert watch.broadcasts == ()
+
+
+@untraced
+def test_a_line_that_raised_has_stretched_nothing():
+    predicted, targets = np.ones((5, 1)), np.ones(5)
+    with regard.watch(report=False) as watch, contextlib.suppress(ZeroDivisionError):
+        squared_error(predicted - targets, 1 // 0)
+    assert watch.broadcasts == ()
+
+
+def test_another_tracer_keeps_its_place():
+    before, seen = sys.gettrace(), []
+    sys.settrace(lambda *event: seen.append(event))
+    try:
+        tracer = sys.gettrace()
+        with regard.watch(report=False) as watch:
+            squared_error(np.ones((5, 1)), np.ones(5))
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+    assert watch.broadcasts == ()
+    assert seen
+
+
 def test_watches_nest_and_one_can_be_entered_twice():
     watch = regard.watch(report=False)
     with pytest.raises(RuntimeError) as caught, regard.watch(), watch, watch:

@@ -46,9 +46,14 @@ def watch(*, report: bool = True, **sizes: int) -> "Watch":
 
     Notes
     -----
-    PyTorch's calls are followed as they run, in the thread that entered the block; NumPy's and
-    other libraries' are read off the traceback once they have failed, so their broadcasts are
-    not seen. Results stay as they are. Code that ``torch.compile`` compiles is not followed.
+    PyTorch's calls are followed as they run, in the thread that entered the block. Of NumPy's
+    and other libraries' what failed is read off the traceback. NumPy tells nobody of its
+    operations, so where the block's own code uses it, broadcasts are read off each line before
+    it runs, from the shapes of what its names hold; what the text does not tell, such as the
+    result of a function of your own inside the expression, is passed over, and a line is read
+    its first 16 times. That needs Python's trace function, so under a debugger, or where
+    coverage is measured by it, NumPy's broadcasts are not seen. Results stay as they are. Code
+    that ``torch.compile`` compiles is not followed.
 
     Examples
     --------
@@ -78,7 +83,8 @@ class Watch:
         self._depth = 0
         self._mode: Any = None
         self._failed: tuple[int, str, Any] | None = None
-        self._sites: dict[tuple[CodeType, int], str] = {}
+        self._sites: dict[tuple[CodeType, Any], str] = {}
+        self._lines: Any = None
 
     def __enter__(self) -> "Watch":
         self._depth += 1
@@ -87,6 +93,14 @@ class Watch:
 
             self._mode = Watching(_Outermost(self))
             self._mode.__enter__()
+        if self._depth == 1 and "numpy" in sys.modules:
+            from regard.check.live.frames import user_frame  # noqa: PLC0415
+            from regard.check.live.lines import Lines, uses_numpy  # noqa: PLC0415
+
+            frame = user_frame(sys._getframe(1))
+            if uses_numpy(frame):
+                self._lines = Lines(self._stretched, self._sizes)
+                self._lines.start(frame)
         return self
 
     def __exit__(
@@ -98,6 +112,9 @@ class Watch:
         self._depth -= 1
         if self._depth:
             return
+        lines, self._lines = self._lines, None
+        if lines is not None:
+            lines.stop()
         mode, self._mode = self._mode, None
         if mode is not None:
             mode.__exit__(kind, error, trace)
@@ -138,6 +155,9 @@ class Watch:
                     one.add_note(text)
                     return True
         return False
+
+    def _stretched(self, code: CodeType, line: int, text: str) -> None:
+        self._sites.setdefault((code, (line, text)), text)
 
     def _note(self, error: BaseException) -> str:
         from regard.check.live.note import HEAD, note_of  # noqa: PLC0415 - only on failure

@@ -32,7 +32,7 @@ from regard.check.live.stand_ins import (
 )
 from regard.check.trace.signatures import named, operation
 
-__all__ = ["failure_of"]
+__all__ = ["Reader", "failure_of"]
 
 _VIEWS = frozenset(
     {"transpose", "swapaxes", "moveaxis", "reshape", "squeeze", "expand_dims", "ravel", "T"}
@@ -69,7 +69,7 @@ def failure_of(error: BaseException, declared: Mapping[str, int]) -> Failure | N
         return None
     frame, at = point
     place = place_of(frame.f_code, at)
-    reader = _Reader(frame, place)
+    reader = Reader(frame, place)
     node, texts = reader.failed(place.node)
     if node is None or not any(n.shape for n in node.inputs):
         return None
@@ -77,7 +77,7 @@ def failure_of(error: BaseException, declared: Mapping[str, int]) -> Failure | N
     return Failure(node, tuple(texts), place, sizes)
 
 
-class _Reader:
+class Reader:
     """Reads an expression in a frame: shapes of arrays, and where their names were bound."""
 
     def __init__(self, frame: FrameType, place: Place) -> None:
@@ -95,7 +95,7 @@ class _Reader:
         op, written, plain, keywords = parts
         inputs, texts = [], []
         for one in written:
-            value = self._value(one)
+            value = self.value(one)
             if isinstance(value, LiveNode):
                 inputs.append(value)
                 texts.append(_text(one))
@@ -119,15 +119,15 @@ class _Reader:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         name = node.func.id if isinstance(node.func, ast.Name) else name
         op, _, _ = operation(name)
-        plain = [v for a in node.args if (v := self._value(a)) is not None]
+        plain = [v for a in node.args if (v := self.value(a)) is not None]
         plain = [p for p in plain if not isinstance(p, LiveNode) and not _holds_arrays(p)]
-        keywords = {k.arg: self._value(k.value) for k in node.keywords if k.arg}
+        keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
         rest = {
             k: v for k, v in keywords.items() if v is not None and not isinstance(v, LiveNode)
         }
         return op, operands(node), plain, rest
 
-    def _value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> Any:
         """A node for an array, a plain value for a number, None for what is not known."""
         if self._depth > _DEEPEST:
             return None
@@ -145,9 +145,9 @@ class _Reader:
         if isinstance(node, ast.Name):
             return self._variable(node.id)
         if isinstance(node, ast.Tuple | ast.List):
-            return tuple(self._value(one) for one in node.elts)
+            return tuple(self.value(one) for one in node.elts)
         if isinstance(node, ast.UnaryOp):
-            value = self._value(node.operand)
+            value = self.value(node.operand)
             if isinstance(value, LiveNode):
                 return _like("neg", value)
             return -value if isinstance(node.op, ast.USub) else None
@@ -155,7 +155,7 @@ class _Reader:
             return self._attribute(node)
         if isinstance(node, ast.BinOp):
             op = _BINARY.get(type(node.op), "")
-            return self._binary(op, self._value(node.left), self._value(node.right), node)
+            return self._binary(op, self.value(node.left), self.value(node.right), node)
         if isinstance(node, ast.Subscript):
             return self._item(node)
         if isinstance(node, ast.Call):
@@ -180,10 +180,11 @@ class _Reader:
             if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
                 return  # made from its own earlier self, which is gone
             here, self._line = self._line, line
-            found = self._value(value)
+            found = self.value(value)
             self._line = here
             if isinstance(found, LiveNode) and found.shape == made.shape:
                 made.op, made.inputs, made.arguments = found.op, found.inputs, found.arguments
+                made.learned = found.learned
             elif isinstance(value, ast.Call):
                 made.op = _text(value.func).rpartition(".")[2] or "call"
             else:
@@ -217,7 +218,9 @@ class _Reader:
             return owner.shape if node.attr == "shape" else None
         value = _held(owner, node.attr)
         if _is_array(value):
-            return _given(value, _text(node))
+            made = _given(value, _text(node))
+            made.learned = True  # an object keeps it: a table, or what it learns
+            return made
         return value if _is_plain(value) else None
 
     def _owner(self, node: ast.expr) -> Any:
@@ -231,7 +234,7 @@ class _Reader:
                 value = _held(owner, node.attr)
                 if not _is_array(value):
                     return value
-        return self._value(node)
+        return self.value(node)
 
     def _binary(self, op: str, left: Any, right: Any, node: ast.expr) -> Any:
         pair = [n for n in (left, right) if isinstance(n, LiveNode)]
@@ -243,9 +246,9 @@ class _Reader:
         return self._run(op, pair, [], {}, node)
 
     def _item(self, node: ast.Subscript) -> Any:
-        value = self._value(node.value)
+        value = self.value(node.value)
         if isinstance(value, tuple):
-            index = self._value(node.slice)
+            index = self.value(node.slice)
             return value[index] if isinstance(index, int) else None
         if not isinstance(value, LiveNode):
             return None
@@ -260,11 +263,11 @@ class _Reader:
             return tuple(self._index(one) for one in node.elts)
         if isinstance(node, ast.Slice):
             ends = (node.lower, node.upper, node.step)
-            lower, upper, step = (None if p is None else self._value(p) for p in ends)
+            lower, upper, step = (None if p is None else self.value(p) for p in ends)
             return slice(lower, upper, step)
         if isinstance(node, ast.Constant) and node.value in (None, ...):
             return node.value
-        value = self._value(node)
+        value = self.value(node)
         if not isinstance(value, int):
             raise TypeError
         return value
@@ -282,14 +285,14 @@ class _Reader:
             return None
         if name in _MAKERS and is_module and node.args:
             return self._made(name, node)
-        values = [self._value(a) for a in node.args]
-        keywords = {k.arg: self._value(k.value) for k in node.keywords if k.arg}
+        values = [self.value(a) for a in node.args]
+        keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
         if any(v is None and not _is_none(a) for v, a in zip(values, node.args, strict=True)):
             return None
         return self._run(name, [*receiver, *values], [], keywords, node, whole=True)
 
     def _made(self, name: str, node: ast.Call) -> Any:
-        shape = self._value(node.args[0])
+        shape = self.value(node.args[0])
         if isinstance(shape, int):
             shape = (shape,)
         if not isinstance(shape, tuple) or not all(isinstance(n, int) for n in shape):

@@ -19,7 +19,7 @@ from regard.check.live.nodes import LiveNode, call_node, name_axes, node_of, ori
 from regard.check.live.note import Failure, shown_axes
 from regard.check.live.sizes import names_of_sizes
 
-__all__ = ["failure_in", "stretch_text"]
+__all__ = ["failure_in", "stretch_of", "stretch_text"]
 
 _WRITTEN = frozenset(
     {"unsqueeze", "getitem", "view", "reshape", "expand", "input", "unflatten"}
@@ -73,6 +73,11 @@ def stretch_text(
         record = ledger.peek(id(table))
         if record is not None and id(record) in nodes:
             nodes[id(record)].learned = True
+    return stretch_of(node, frames, declared)
+
+
+def stretch_of(node: LiveNode, frames: Sequence[FrameType], declared: Mapping[str, int]) -> str:
+    """Return a line on a node whose operation stretched an axis nobody wrote, or ""."""
     rank, shape = len(node.shape), node.shape
     shapes = [(1,) * (rank - len(n.shape)) + n.shape for n in node.inputs]
     grown = [[a for a in range(rank) if s[a] == 1 and shape[a] > 1] for s in shapes]
@@ -93,7 +98,7 @@ def _is_silent(node: Any, grown: Sequence[int], rank: int, *, both: bool) -> boo
     if (
         not grown
         or _size(node) <= 1
-        or not node.dtype.startswith(("float", "bfloat", "complex"))
+        or not node.dtype.removeprefix("np:").startswith(("float", "bfloat", "complex"))
     ):
         return False  # numbers and masks
     missing = rank - len(node.shape)

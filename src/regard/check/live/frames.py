@@ -74,13 +74,14 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     """Return a frame's variables, and leave no copy of them in the frame.
 
     Before Python 3.13 a frame keeps the dictionary that it hands out, and with it the tensors
-    in it, until the function ends. What somebody else holds, as ``locals()``, is left alone.
+    in it, until the function ends. What somebody else holds, as ``locals()``, is left alone,
+    and so is a frame that is traced, whose variables are set from that dictionary again.
     """
     held = frame.f_locals
     found = dict(held)
     code = frame.f_code
     is_snapshot = type(held) is dict and bool(code.co_flags & inspect.CO_OPTIMIZED)
-    if is_snapshot and sys.getrefcount(held) <= _OWN_REFERENCES:
+    if is_snapshot and frame.f_trace is None and sys.getrefcount(held) <= _OWN_REFERENCES:
         for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
             held.pop(name, None)
     return found
