@@ -1,0 +1,36 @@
+"""Pages that come and go: rules are listed from what is there, results shown where they are."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+__all__ = ["setup"]
+
+_OPTIONAL = re.compile(r"^\?([\w/-]+)\n", re.MULTILINE)
+_RULES = "\n```{toctree}\n:hidden:\n:glob:\n\nRG*\n```\n"
+_CITATION = re.compile(r"\[(\d+)\]_")
+_CITED = re.compile(r"^(\s*)\.\. \[(\d+)\] ")
+
+
+def _read(app: Any, name: str, source: list[str]) -> None:
+    """Let a toctree name pages that may be missing (``?tasks``), and list the rules."""
+
+    def kept(match: re.Match[str]) -> str:
+        return f"{match[1]}\n" if (Path(app.srcdir) / f"{match[1]}.md").exists() else ""
+
+    source[0] = _OPTIONAL.sub(kept, source[0])
+    if name == "rules/README":
+        source[0] += _RULES
+
+
+def _number(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Number an object's references for itself: a page has many that are the first."""
+    del app, what, name, found, options
+    lines[:] = [_CITED.sub(r"\1\2. ", _CITATION.sub(r"[\1]", line)) for line in lines]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Connect both."""
+    app.connect("source-read", _read)
+    app.connect("autodoc-process-docstring", _number)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,175 @@
+"""What is public, by page of the reference: a test asks that all of it is documented.
+
+A page is a package or a job; a module's public names are those of its ``__all__``, in that
+order, or the few that are named here.
+"""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["PAGES", "Module", "Page", "public"]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module, and its public names; all of ``__all__`` if none is given."""
+
+    name: str
+    names: tuple[str, ...] = ()
+
+    def public(self) -> tuple[str, ...]:
+        """Return the names, without those that another module is the home of."""
+        return self.names or tuple(importlib.import_module(self.name).__all__)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the reference.
+
+    Attributes
+    ----------
+    name, title, told : str
+        Its file's name, its heading, and what stands below that.
+    modules : tuple of Module
+    cites : bool
+        Whether its functions compute what a paper defines, and so must name the paper.
+    """
+
+    name: str
+    title: str
+    told: str
+    modules: tuple[Module, ...]
+    cites: bool = False
+
+
+def _all(package: str, *names: str) -> tuple[Module, ...]:
+    return tuple(Module(f"{package}.{name}" if name else package) for name in names)
+
+
+PAGES = (
+    Page(
+        "compute",
+        "Compute",
+        "Scores, masks, weights and contexts on NumPy, PyTorch, JAX or any array-API library; "
+        "the calls of one decoder step take nested lists too.",
+        (
+            *_all("regard.attention", "steps"),
+            Module("regard.attention.attend", ("Attended", "attend", "self_attention")),
+            *_all("regard.attention", "heads", "scores"),
+            Module("regard.attention.weights", ("softmax",)),
+            *_all("regard.attention", "sparse", "normalizers", "masks", "coverage"),
+            Module("regard.attention.local", ("local_attend", "predicted_positions")),
+            Module("regard.attention.location", ("location", "location_features")),
+            *_all("regard.attention", "monotonic"),
+            Module("regard.kernels.choose", ("backend", "additive_path")),
+        ),
+        cites=True,
+    ),
+    Page(
+        "oracle",
+        "The oracle",
+        "The same mathematics on plain lists, one equation a line, for reading beside a paper "
+        "and for testing against.",
+        _all("regard.attention", "reference", "reference_variants"),
+        cites=True,
+    ),
+    Page(
+        "axes",
+        "Axes and errors",
+        "One name an axis, everywhere, and one layout of every error.",
+        (
+            Module("regard.axes", ("Array", "Nested", "checked", "nested_shape")),
+            *_all("regard", "errors"),
+        ),
+    ),
+    Page(
+        "nn",
+        "PyTorch modules",
+        "Attentions and decoders with weights, and drop-ins for PyTorch, Keras and Hugging Face.",
+        (
+            Module("regard.nn.modules"),
+            Module("regard.nn.multihead"),
+            Module("regard.nn.softmax"),
+            Module("regard.nn.memory", ("Memory",)),
+            Module("regard.nn.decoder", ("Decoded", "Decoder", "DecoderState", "Stepped")),
+            Module("regard.nn.decoders", ("BahdanauDecoder", "LuongDecoder", "PlainDecoder")),
+            *_all("regard.nn", "paper", "input_feeding", "local", "coverage", "location"),
+            *_all("regard.nn", "monotonic", "compat", "keras", "hf"),
+        ),
+    ),
+    Page(
+        "check",
+        "Check",
+        "What `regard check` does, from Python: findings as data, a context manager for your "
+        "own runs, and the contract as a test suite.",
+        (
+            Module("regard.check.api", ("check",)),
+            Module("regard.check.watch", ("Watch", "watch")),
+            Module("regard.check.finding"),
+            Module("regard.testing.checks"),
+            Module("regard.testing.contract"),
+            Module("regard.testing.subject", ("Subject",)),
+            Module("regard.testing.verdict"),
+        ),
+    ),
+    Page(
+        "alignment",
+        "See and align",
+        "Attention weights with their tokens: as data, as pictures, as links between words, "
+        "scored against gold.",
+        (
+            *_all("regard.alignment", "matrix", "record", "collection", "collection_files"),
+            *_all("regard.alignment", "counterfactual", "recording", "explorer.page"),
+            *_all("regard.alignment", "svg_map", "head_grid", "curves", "pictures"),
+            Module("regard.alignment.heatmap", ("heatmap", "save")),
+            *_all("regard.alignment", "extract", "words", "symmetrize", "links", "link_files"),
+            *_all("regard.alignment", "score", "traps"),
+        ),
+    ),
+    Page(
+        "seq2seq",
+        "Train and answer",
+        "From pairs of texts to a model that rewrites one into the other, and to one that "
+        "needs NumPy alone.",
+        (
+            Module("regard.seq2seq.transducer"),
+            Module("regard.seq2seq.runtimes", ("load",)),
+            Module("regard.seq2seq.runtime.transducer", ("NumpyTransducer",)),
+            Module("regard.seq2seq.runtime.onnx_model", ("OnnxTransducer",)),
+            Module("regard.seq2seq.rewriter", ("Rewriter",)),
+            Module("regard.seq2seq.search.choices"),
+            Module("regard.seq2seq.search.hypothesis"),
+            Module("regard.seq2seq.search.constraint", ("Constraint", "Trie")),
+            Module("regard.seq2seq.pairs", ("Columns", "Pairs", "read_pairs")),
+            Module("regard.seq2seq.job", ("JobSettings", "train_pairs")),
+            Module("regard.seq2seq.model", ("ModelConfig", "Scored", "Seq2Seq")),
+            Module("regard.seq2seq.settings", ("TrainConfig",)),
+            Module("regard.seq2seq.train", ("Trainer", "new_model", "train")),
+            Module("regard.seq2seq.events"),
+            Module("regard.seq2seq.evaluation"),
+            Module("regard.seq2seq.metrics"),
+            Module("regard.seq2seq.export.export", ("Export", "export_model")),
+            Module("regard.seq2seq.recipes.copying"),
+        ),
+    ),
+    Page(
+        "learn",
+        "Learn",
+        "The lessons as data, and what runs, draws and shows them.",
+        (
+            *_all("regard.learn", "catalog", "fences", "execute", "compare", "rewrite"),
+            *_all("regard.learn", "html", "mathml", "page", "site"),
+            *_all("regard.learn.diagrams", "drawing", "chart", "every"),
+        ),
+    ),
+)
+
+
+def public() -> Iterator[tuple[Page, str, str, object]]:
+    """Go through all public names: the page, the module, the name, the object."""
+    for page in PAGES:
+        for module in page.modules:
+            loaded = importlib.import_module(module.name)
+            for name in module.public():
+                yield page, module.name, name, getattr(loaded, name)
