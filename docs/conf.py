@@ -12,7 +12,7 @@ from regard.version import __version__  # noqa: E402 - after the path is set
 
 project = "regard"
 author = "the authors of regard"
-copyright = "the authors of regard; Apache-2.0"  # noqa: A001 - Sphinx's name for it
+copyright = "the authors of regard; Apache-2.0"
 version = release = __version__
 
 extensions = [

@@ -9,6 +9,7 @@ __all__ = ["setup"]
 _OPTIONAL = re.compile(r"^\?([\w/-]+)\n", re.MULTILINE)
 _RULES = "\n```{toctree}\n:hidden:\n:glob:\n\nRG*\n```\n"
 _CITATION = re.compile(r"\[(\d+)\]_")
+_STARRED = re.compile(r"(?<!`\()(?<![\\\w*`])\*(?=(?:batch|rows)\b)")
 _CITED = re.compile(r"^(\s*)\.\. \[(\d+)\] ")
 
 
@@ -23,10 +24,13 @@ def _read(app: Any, name: str, source: list[str]) -> None:
         source[0] += _RULES
 
 
-def _number(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+def _number(*event: Any) -> None:
     """Number an object's references for itself: a page has many that are the first."""
-    del app, what, name, found, options
-    lines[:] = [_CITED.sub(r"\1\2. ", _CITATION.sub(r"[\1]", line)) for line in lines]
+    lines: list[str] = event[-1]
+    for place, line in enumerate(lines):
+        text = _CITED.sub(r"\1\2. ", _CITATION.sub(r"[\1]", line))
+        # In prose a star opens emphasis.
+        lines[place] = _STARRED.sub(r"\\*", text)
 
 
 def setup(app: Any) -> dict[str, bool]:

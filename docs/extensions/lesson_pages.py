@@ -32,14 +32,18 @@ def _copy(app: Any) -> None:
     folder = Path(app.srcdir) / "lessons"
     (folder / _FIGURES).mkdir(parents=True, exist_ok=True)
     rows = ["# Lessons", "", "From the bottleneck to the transformer. Every block of code was "
-            "run, every number below one is what it printed, and every picture was drawn by it. "
+            "run, every number below one is what it printed, and every picture was drawn by "
+        "it. "
             "`regard learn` has the same lessons offline.", ""]  # fmt: skip
     for lesson in lessons():
         _put(folder / lesson.path.name, lesson.path.read_text(encoding="utf-8"))
         rows.append(f"{lesson.number}. [{lesson.title}]({lesson.path.name}): {lesson.summary}")
     _put(folder / "skill.md", _skill())
     listed = "\n".join([lesson.stem for lesson in lessons()] + ["skill"])
-    _put(folder / "index.md", "\n".join([*rows, "", f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"]))
+    _put(
+        folder / "index.md",
+        "\n".join([*rows, "", f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"]),
+    )
     for path in (FOLDER / _FIGURES).glob("*.svg"):
         shutil.copy2(path, folder / _FIGURES / path.name)
 
@@ -68,7 +72,9 @@ def _set_in(app: Any, doctree: nodes.document, name: str) -> None:
             text = path.read_text(encoding="utf-8").replace(
                 "<svg ", f'<svg aria-label="{told}" ', 1
             )
-            image.replace_self(nodes.raw("", f'<div class="picture">{text}</div>', format="html"))
+            image.replace_self(
+                nodes.raw("", f'<div class="picture">{text}</div>', format="html")
+            )
 
 
 def setup(app: Any) -> dict[str, bool]:

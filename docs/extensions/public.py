@@ -86,7 +86,7 @@ PAGES = (
     Page(
         "nn",
         "PyTorch modules",
-        "Attentions and decoders with weights, and drop-ins for PyTorch, Keras and Hugging Face.",
+        "Attentions and decoders with weights, and drop-ins for other libraries' own.",
         (
             Module("regard.nn.modules"),
             Module("regard.nn.multihead"),

@@ -35,7 +35,9 @@ def _index() -> str:
 
 def _page_of(module: str) -> str:
     for page in PAGES:
-        if any(each.name == module or each.name.startswith(module + ".") for each in page.modules):
+        if any(
+            each.name == module or each.name.startswith(module + ".") for each in page.modules
+        ):
             return page.name
     raise LookupError(f"no page of the reference has {module}")
 

@@ -24,6 +24,7 @@ NORMALIZERS: dict[str, Callable[..., Array]] = {
     "entmax15": entmax15,
     "smoothed": smoothed,
 }
+"""Every normaliser by its name."""
 
 
 def normalizer_of(normalizer: str | Normalizer) -> Normalizer:

@@ -89,6 +89,7 @@ SCORES: dict[str, Callable[..., Matrix]] = {
     "concat": concat,
     "scaled_dot": scaled_dot,
 }
+"""Every score by its name."""
 
 
 # Masks: (T_dec, T_enc), True = may attend.

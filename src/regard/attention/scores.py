@@ -282,6 +282,7 @@ SCORES: dict[str, Callable[..., Array]] = {
     "concat": concat,
     "scaled_dot": scaled_dot,
 }
+"""Every score by its names: those of the papers, and what other libraries call them."""
 
 
 def named(score: str | Score, params: dict[str, Any]) -> Score:

@@ -28,6 +28,7 @@ _VERBS = {
     "export": ("regard.cli.export:export", "Write a model for NumPy or ONNX, without PyTorch."),
     "align": ("regard.cli.align:align", "Score, combine and convert word alignments."),
     "show": ("regard.cli.show:show", "Show alignments: an offline page, heat maps, curves."),
+    "learn": ("regard.cli.learn:learn", "Lessons: how attention works, offline."),
     "bench": ("regard.cli.bench:bench", "Measure regard by what others have published."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),

@@ -1,4 +1,4 @@
-"""Running a lesson: its blocks share one namespace and one folder, as a reader's session does."""
+"""Running a lesson: its blocks share one namespace and one folder, as a session does."""
 
 import ast
 import contextlib
@@ -62,8 +62,10 @@ def execute(text: str, *, run: Run) -> Iterator[Ran]:
         Whatever else a block raises.
     """
     space: dict[str, Any] = {"__name__": "__lesson__"}
-    # A block may define classes, whose code is looked for by name.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        # Errors and tools look for a block's text by file and line.
+        code = Path(folder, "lesson.py")
+        code.write_text(_code(text), encoding="utf-8")
         for block, output in pairs(text):
             if block.language == "console":
                 yield Ran(block, output, _console(block.body, run))
@@ -71,10 +73,19 @@ def execute(text: str, *, run: Run) -> Iterator[Ran]:
                 Path(block.options["file"]).write_text(block.body, encoding="utf-8")
                 yield Ran(block, output, "")
             else:
-                yield _python(block, output, space)
+                yield _python(block, output, space, str(code))
 
 
-def _python(block: Fence, output: Fence | None, space: dict[str, Any]) -> Ran:
+def _code(text: str) -> str:
+    """Return the lesson's Python, each line where it stands in the lesson."""
+    lines = [""] * len(text.splitlines())
+    for block, _ in pairs(text):
+        if block.language == "python":
+            lines[block.first + 1 : block.last] = block.body.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def _python(block: Fence, output: Fence | None, space: dict[str, Any], file: str) -> Ran:
     # Line numbers of errors are those of the lesson.
     tree = ast.parse("\n" * (block.first + 1) + block.body)
     stdout = io.StringIO()
@@ -87,9 +98,9 @@ def _python(block: Fence, output: Fence | None, space: dict[str, Any]) -> Ran:
     raised, figure = "", ""
     with contextlib.redirect_stdout(stdout):
         try:
-            exec(compile(tree, "<lesson>", "exec"), space)  # noqa: S102 - our own lessons
+            exec(compile(tree, file, "exec"), space)
             if drawn is not None:
-                figure = eval(compile(drawn, "<lesson>", "eval"), space)  # noqa: S307 - as above
+                figure = eval(compile(drawn, file, "eval"), space)
         except RegardError as error:
             if "raises" not in block.options:
                 raise

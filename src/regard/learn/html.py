@@ -69,7 +69,7 @@ def to_html(
     assert isinstance(renderer, _Renderer)  # asked for above
     renderer.folder, renderer.link = folder, link
     renderer.directives = directives or {}
-    renderer.inner = lambda body: reader.render(body)
+    renderer.inner = reader.render
     return str(reader.render(text))
 
 
@@ -98,9 +98,7 @@ class _Renderer(RendererHTML):
         shown = mathml(tokens[at].content, display=True)
         return f'<div class="equation scroll" tabindex="0">{shown}</div>\n'
 
-    def heading_open(
-        self, tokens: Sequence[Token], at: int, _options: Any, _env: Any
-    ) -> str:
+    def heading_open(self, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
         tag = tokens[at].tag
         return f'<{tag} id="{slug(tokens[at + 1].content)}">'
 

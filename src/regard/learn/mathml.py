@@ -105,7 +105,9 @@ class _Parser:
                 rest = self._row(end)
                 parts.append(f'<mstyle displaystyle="false">{rest}</mstyle>')
                 break
-            self._binary = bool(parts) and not parts[-1].endswith(("(</mo>", "[</mo>", "=</mo>"))
+            self._binary = bool(parts) and not parts[-1].endswith(
+                ("(</mo>", "[</mo>", "=</mo>")
+            )
             parts.append(self._scripted())
         return f"<mrow>{''.join(parts)}</mrow>"
 
@@ -136,7 +138,7 @@ class _Parser:
             return inner
         if token.startswith("\\"):
             return self._command(token[1:])
-        if token[0].isdigit():
+        if token[:1].isdigit():
             return f"<mn>{token}</mn>"
         if token.isalpha():
             return f"<mi>{token}</mi>"
@@ -163,7 +165,8 @@ class _Parser:
             return f'<mover accent="true">{self._atom()}<mo>{_ACCENTS[name]}</mo></mover>'
         if name in _LARGER:
             size, mark = _LARGER[name], self._take().removeprefix("\\")
-            return f'<mo minsize="{size}" style="font-size: {size}">{escape(_OPERATORS.get(mark, mark))}</mo>'
+            shown = escape(_OPERATORS.get(mark, mark))
+            return f'<mo minsize="{size}" style="font-size: {size}">{shown}</mo>'
         if name in {"mathrm", "operatorname", "text"}:
             return self._upright(name)
         if name == "mathbb":

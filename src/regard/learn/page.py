@@ -152,7 +152,9 @@ def _style() -> str:
         f":root {{ color-scheme: light; {light} }}\n{_colors_only(colored)}\n"
         "@media screen and (prefers-color-scheme: dark) {\n"
         f":root {{ color-scheme: dark; {night} }}\n{_colors_only(colored_night)}\n}}\n"
-        + "".join((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "math.css"))
+        + "".join(
+            (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "math.css")
+        )
     )
 
 

@@ -46,7 +46,22 @@ def rendered(name: str) -> str:
         return _skill()
     found = {f"{lesson.stem}.html": lesson for lesson in lessons()}[name]
     linked = {f"{lesson.stem}.md": f"{lesson.stem}.html" for lesson in lessons()}
-    return lesson_page(found, lessons(), pages={**linked, "skill.md": _SKILL})
+    return lesson_page(
+        found,
+        lessons(),
+        pages={**linked, "skill.md": _SKILL},
+        directives={"interactive": _interactive, "quiz": _quiz},
+    )
+
+
+def _interactive(name: str, inner: str) -> str:
+    """Return where a figure comes, with what stands there without scripts."""
+    return f'<figure class="interactive" data-figure="{escape(name)}">{inner}</figure>\n'
+
+
+def _quiz(when: str, inner: str) -> str:
+    """Return where questions come."""
+    return f'<section class="quiz" data-when="{escape(when)}">{inner}</section>\n'
 
 
 def _index(all_lessons: tuple[Lesson, ...]) -> str:

@@ -61,7 +61,7 @@ class BahdanauDecoder(Decoder):
     ----------
     d_out : int
         d_s + d_h: an output is [s_t; c_t].
-    attention : AdditiveAttention
+    attention : regard.nn.AdditiveAttention
     cell : torch.nn.GRUCell or torch.nn.LSTMCell
         Reads [x_t; c_t]: the context acts on all gates.
 

@@ -70,7 +70,7 @@ class PaperBahdanauDecoder(Decoder):
     ----------
     d_out : int
         `d_vocab`, else `d_maxout`, else d_s + d_h.
-    attention : AdditiveAttention
+    attention : regard.nn.AdditiveAttention
         Holds W_a, U_a and v_a; queried with s_{i-1}, the state *before* the step.
     W, W_z, W_r : (d_s, d_in)
     U, U_z, U_r : (d_s, d_s)

@@ -70,6 +70,9 @@ def meeting(failed: Node, trace: Trace) -> str:
 
 def culprit(failed: Node) -> tuple[Node | None, tuple[str, ...]]:
     """The operand to show, and the axes it would have if it fitted the other."""
+    turned = _turned(failed)
+    if turned is not None:
+        return turned
     made = [n for n in failed.inputs if n.op not in ("input", "param", "buffer")]
     node = max(made, key=lambda n: n.index, default=next(iter(failed.inputs), None))
     pair = _clash(failed)
@@ -78,6 +81,27 @@ def culprit(failed: Node) -> tuple[Node | None, tuple[str, ...]]:
     mine = next((n for n in pair if n in node.axes), "")
     other = pair[1] if mine == pair[0] else pair[0]
     return node, tuple(other if a == mine else a for a in node.axes) if mine else ()
+
+
+def _turned(failed: Node) -> tuple[Node, tuple[str, ...]] | None:
+    """The one operand of a product that would fit with its last two axes exchanged."""
+    if failed.op not in ("matmul", "bmm", "mm") or len(failed.inputs) != 2:
+        return None
+    left, right = failed.inputs
+    if min(len(left.axes), len(right.axes)) < 2:
+        return None
+    fitting = [
+        node
+        for node, fits in (
+            (left, left.axes[-2] == right.axes[-2]),
+            (right, right.axes[-1] == left.axes[-1]),
+        )
+        if fits
+    ]
+    if len(fitting) != 1:
+        return None
+    node = fitting[0]
+    return node, (*node.axes[:-2], node.axes[-1], node.axes[-2])
 
 
 def _called(node: Node) -> str:

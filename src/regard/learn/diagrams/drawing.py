@@ -13,7 +13,14 @@ __all__ = ["Drawing", "Point"]
 Point = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
 
-_LIGHT = {"ink": INK, "quiet": QUIET, "frame": FRAME, "grid": GRID, "band": BAND, "paper": PAPER}
+_LIGHT = {
+    "ink": INK,
+    "quiet": QUIET,
+    "frame": FRAME,
+    "grid": GRID,
+    "band": BAND,
+    "paper": PAPER,
+}
 _ACCENTS = {"blue": ("#0b63ad", "#6cb6f5"), "orange": ("#a8480a", "#ffb168")}
 _COLORS = {
     **{name: (color, DARK[color]) for name, color in _LIGHT.items()},

@@ -16,3 +16,4 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "multi-head": multi_head,
     "mask-shapes": mask_shapes,
 }
+"""What draws each diagram, by the name of its file."""

@@ -13,9 +13,9 @@ def multi_head() -> str:
         660,
         370,
         title="Multi-head attention with three heads",
-        told="Query, key and value are each multiplied by a matrix, then cut along the features "
-        "into three slices. Each head attends with its own slices. The three contexts are "
-        "joined along the features and multiplied by W o.",
+        told="Query, key and value are each multiplied by a matrix, then cut along the "
+        "features into three slices. Each head attends with its own slices. The three "
+        "contexts are joined along the features and multiplied by W o.",
     )
     for place, name in enumerate(("query", "key", "value")):
         x = 30 + 120 * place

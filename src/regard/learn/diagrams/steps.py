@@ -59,5 +59,7 @@ def _luong(drawing: Drawing, x: float) -> None:
     drawing.words(x + 150, 122, "c_t", color="blue")
     drawing.box(x + 198, 110, 92, 44, "tanh(W_c[c;s])")
     drawing.arrow((x + 230, 230), (x + 230, 157))
-    drawing.words(x + 244, 84, "s\u0303_t to the output", anchor="middle", color="quiet", size=13)
+    drawing.words(
+        x + 244, 84, "s\u0303_t to the output", anchor="middle", color="quiet", size=13
+    )
     drawing.arrow((x + 244, 110), (x + 244, 91))
