@@ -1,12 +1,10 @@
 """Sphinx's settings: pages that open from disk, and that fail at the first warning."""
 
-import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "extensions"))
-os.environ.setdefault("KERAS_BACKEND", "torch")
 
 from regard.version import __version__  # noqa: E402 - after the path is set
 

@@ -5,18 +5,31 @@ order, or the few that are named here.
 """
 
 import importlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["PAGES", "Module", "Page", "public"]
 
+os.environ.setdefault("KERAS_BACKEND", "torch")
+
 
 @dataclass(frozen=True)
 class Module:
-    """A module, and its public names; all of ``__all__`` if none is given."""
+    """A module and its public names.
+
+    Attributes
+    ----------
+    name : str
+    names : tuple of str
+        All of ``__all__`` if none is given.
+    cites : bool
+        Whether what it computes is defined by papers, which must be named.
+    """
 
     name: str
     names: tuple[str, ...] = ()
+    cites: bool = False
 
     def public(self) -> tuple[str, ...]:
         """Return the names, without those that another module is the home of."""
@@ -32,19 +45,19 @@ class Page:
     name, title, told : str
         Its file's name, its heading, and what stands below that.
     modules : tuple of Module
-    cites : bool
-        Whether its functions compute what a paper defines, and so must name the paper.
+    mirrors : str
+        A page whose functions of the same names tell the parameters of this one's.
     """
 
     name: str
     title: str
     told: str
     modules: tuple[Module, ...]
-    cites: bool = False
+    mirrors: str = ""
 
 
-def _all(package: str, *names: str) -> tuple[Module, ...]:
-    return tuple(Module(f"{package}.{name}" if name else package) for name in names)
+def _all(package: str, *names: str, cites: bool = False) -> tuple[Module, ...]:
+    return tuple(Module(f"{package}.{name}", cites=cites) for name in names)
 
 
 PAGES = (
@@ -54,25 +67,33 @@ PAGES = (
         "Scores, masks, weights and contexts on NumPy, PyTorch, JAX or any array-API library; "
         "the calls of one decoder step take nested lists too.",
         (
-            *_all("regard.attention", "steps"),
-            Module("regard.attention.attend", ("Attended", "attend", "self_attention")),
-            *_all("regard.attention", "heads", "scores"),
-            Module("regard.attention.weights", ("softmax",)),
-            *_all("regard.attention", "sparse", "normalizers", "masks", "coverage"),
-            Module("regard.attention.local", ("local_attend", "predicted_positions")),
-            Module("regard.attention.location", ("location", "location_features")),
-            *_all("regard.attention", "monotonic"),
+            Module("regard.attention.steps", cites=True),
+            Module("regard.attention.attend", ("attend", "self_attention"), cites=True),
+            Module("regard.attention.heads", cites=True),
+            Module(
+                "regard.attention.scores",
+                ("additive", "concat", "dot", "general", "location", "scaled_dot"),
+                cites=True,
+            ),
+            Module("regard.attention.weights", ("softmax",), cites=True),
+            Module("regard.attention.sparse", cites=True),
+            *_all("regard.attention", "normalizers", "masks"),
+            Module("regard.attention.coverage", cites=True),
+            Module(
+                "regard.attention.local", ("local_attend", "predicted_positions"), cites=True
+            ),
+            Module("regard.attention.location", ("location_features",), cites=True),
+            Module("regard.attention.monotonic", cites=True),
             Module("regard.kernels.choose", ("backend", "additive_path")),
         ),
-        cites=True,
     ),
     Page(
         "oracle",
         "The oracle",
         "The same mathematics on plain lists, one equation a line, for reading beside a paper "
         "and for testing against.",
-        _all("regard.attention", "reference", "reference_variants"),
-        cites=True,
+        _all("regard.attention", "reference", "reference_variants", cites=True),
+        mirrors="compute",
     ),
     Page(
         "axes",
@@ -166,10 +187,15 @@ PAGES = (
 )
 
 
-def public() -> Iterator[tuple[Page, str, str, object]]:
-    """Go through all public names: the page, the module, the name, the object."""
-    for page in PAGES:
-        for module in page.modules:
+def public(page: Page) -> Iterator[tuple[Module, str, object]]:
+    """Go through a page's public names: the module, the name, the object.
+
+    Modules of an extra that is not installed are left out.
+    """
+    for module in page.modules:
+        try:
             loaded = importlib.import_module(module.name)
-            for name in module.public():
-                yield page, module.name, name, getattr(loaded, name)
+        except ImportError:
+            continue
+        for name in module.public():
+            yield module, name, getattr(loaded, name)

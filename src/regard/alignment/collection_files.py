@@ -31,6 +31,7 @@ from regard.files import unreadable, write_atomically
 __all__ = ["SUFFIXES", "read_collection", "write_collection"]
 
 SUFFIXES = (".json", ".jsonl", ".npz")
+"""What a file of alignments may be called; the suffix decides how it is written."""
 _KIND = "regard alignments"
 _VERSION = 1
 # What zipfile and NumPy raise on files that were cut, changed, encrypted or packed otherwise;
@@ -106,6 +107,11 @@ def write_collection(
     collection : Collection, or its records
     force : bool
         Whether to replace a file that is there.
+
+    Returns
+    -------
+    path : Path
+        Of the file.
 
     Raises
     ------

@@ -11,7 +11,10 @@ from regard.errors import InputError, ShapeError, explain
 __all__ = ["ALTERATIONS", "Alteration", "Counterfactual"]
 
 Alteration = Literal["permute", "uniform", "ablate"]
+"""How weights are changed: shuffled, made even, or without their largest."""
+
 ALTERATIONS: tuple[Alteration, ...] = get_args(Alteration)
+"""All of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,13 @@ class Counterfactual:
         The token that each step then puts first.
     difference : sequence of float, length T_dec
         How far its distribution moved: the total variation distance, 0 to 1.
+
+    Raises
+    ------
+    InputError
+        A token is no string, or a difference no number from 0 to 1.
+    ShapeError
+        The two differ in length.
     """
 
     target: tuple[str, ...]

@@ -34,7 +34,10 @@ from regard.files import write_atomically
 __all__ = ["FORMATS", "Format", "LinkFile", "read_links", "write_links"]
 
 Format = Literal["pharaoh", "naacl"]
+"""A sentence pair a line (``0-0 1-2``), or a link a line (``sentence source target``)."""
+
 FORMATS: tuple[Format, ...] = get_args(Format)
+"""Both formats."""
 
 _PHARAOH = re.compile(r"(\d{1,9})(?:([-p?])(\d{1,9}))(-[SPsp])?", re.ASCII)
 _NAACL = re.compile(
@@ -113,6 +116,11 @@ def read_links(
     sentences : int, optional
         How many there are. A NAACL file is filled up with sentences without links; a Pharaoh
         file has to have as many lines.
+
+    Returns
+    -------
+    file : LinkFile
+        The links of every sentence pair, and what the file counts from.
 
     Raises
     ------

@@ -17,7 +17,11 @@ from regard.files import write_atomically
 __all__ = ["PICTURES", "Picture", "picture"]
 
 Picture = Literal["map", "heads", "curves"]
+"""A heat map, all heads small, or where each step looks and how widely."""
+
 PICTURES: tuple[Picture, ...] = get_args(Picture)
+"""All kinds of pictures."""
+
 SUFFIXES = (".svg", ".png", ".pdf")
 
 

@@ -145,6 +145,10 @@ def score_alignments(gold: Sequence[Gold], system: Sequence[Links]) -> Alignment
     system : sequence of sets of (source, target)
         In the same order.
 
+    Returns
+    -------
+    score : AlignmentScore
+
     Raises
     ------
     InputError
@@ -185,6 +189,20 @@ def difference(
 
     Both must have been scored on the same sentences in the same order: each resample draws the
     same sentences for both, so that hard sentences do not count as noise.
+
+    Parameters
+    ----------
+    one, other : AlignmentScore
+    measure : {"aer", "precision", "recall", "f1"}
+    level : float
+        0 to 1, both excluded.
+    resamples : int
+        At least 100.
+    seed : int
+
+    Returns
+    -------
+    interval : Interval
 
     Raises
     ------

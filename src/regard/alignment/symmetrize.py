@@ -24,8 +24,10 @@ Method = Literal[
     "grow-diag-free",
     "grow-diag-free-final",
 ]
+"""How two directions become one; :func:`symmetrize` says what each does."""
 
 METHODS: tuple[Method, ...] = get_args(Method)
+"""All methods."""
 
 # Up, left, down, right, then the corners: another order adds others here and there.
 _STRAIGHT_THEN_DIAGONAL = (

@@ -29,6 +29,11 @@ def coverage_before(
     coverage : (*batch, T_dec, T_enc)
         At least 0; the first step's row is zero.
 
+    Raises
+    ------
+    ShapeError, BackendError
+        `weights` is no array of floating-point numbers with two axes.
+
     Examples
     --------
     >>> import numpy as np
@@ -116,6 +121,11 @@ def coverage_loss(
         Between 0 and 1; 0 for the first step. Equation 13 adds lambda times this to a step's
         negative log-likelihood, with lambda = 1. Steps that are padding are the caller's to
         leave out, as in the likelihood.
+
+    Raises
+    ------
+    ShapeError, BackendError
+        `weights` is no array of floating-point numbers with two axes.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Several attentions side by side, over any score.
 
 A head is :func:`regard.attention.attend.attend` on its own slice of the features with its own
-parameters, and nothing else: one head is the single-head result, exactly.
+parameters, and nothing else: one head is the single-head result, exactly. The paper is Vaswani
+et al. 2017, section 3.2.2 (arXiv:1706.03762).
 """
 
 import functools

@@ -7,6 +7,10 @@ d_s)``, a key list ``(T_enc, d_h)``; a batch is a loop around them. Sums are exa
 
 Masks are lists of booleans, True where a query may attend. A query that may attend nowhere has
 zero weights and a zero context.
+
+The papers are Bahdanau et al. 2015 (arXiv:1409.0473), Luong et al. 2015 (arXiv:1508.04025) and
+Vaswani et al. 2017 (arXiv:1706.03762). Arguments are those of the array functions of the same
+names.
 """
 
 import math

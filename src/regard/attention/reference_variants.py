@@ -3,6 +3,12 @@
 As :mod:`regard.attention.reference`: free of every dependency, slow on purpose, one example at
 a time, sums exactly rounded. A row of scores is a list ``(T_enc,)``; masks are lists of
 booleans, True where a query may attend.
+
+Local attention (``predicted_position``, ``gaussian``) is that of Luong et al. 2015, section
+3.2; coverage of See et al. 2017; location of Chorowski et al. 2015; monotonic attention of
+Raffel et al. 2017. Numbers of equations are theirs. ``s`` is one decoder state (d_s,),
+``length`` the number of keys, ``W_p`` (d_attn, d_s) and ``v_p`` (d_attn,) predict a position;
+all else is named as in the array functions of the same names.
 """
 
 import math

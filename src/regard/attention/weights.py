@@ -51,6 +51,10 @@ def softmax(
     MaskError
         The mask is not boolean.
 
+    References
+    ----------
+    .. [1] Bahdanau, Cho and Bengio 2015, section 3.1, eq. 6. arXiv:1409.0473
+
     Examples
     --------
     >>> [round(weight, 3) for weight in softmax([0.94, 0.52, 0.24])]

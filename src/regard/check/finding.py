@@ -24,11 +24,22 @@ __all__ = [
 ]
 
 Level = Literal["error", "warning", "note"]
+"""A broken definition, a doubtful practice, or a convention."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """A span of the user's file."""
+    """A span of the user's file.
+
+    Attributes
+    ----------
+    path : str
+        Of the file, as it was named.
+    line, column : int
+        Where it begins.
+    end_line, end_column : int
+        Where it ends; 0 where that is not known.
+    """
 
     path: str
     line: int
@@ -39,17 +50,39 @@ class Location:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor by the name it has in the user's code, its named axes and its shape."""
+    """A tensor by the name it has in the user's code, its named axes and its shape.
+
+    Attributes
+    ----------
+    name : str
+        A variable, or the operation that made it.
+    axes : tuple of str
+        One name an axis.
+    shape : tuple of int
+        One size an axis, in the run that failed.
+    expected : tuple of str
+        The right axes, where they are not these; else empty.
+    """
 
     name: str
     axes: tuple[str, ...]
     shape: tuple[int, ...]
-    expected: tuple[str, ...] = ()  # the right axes, where they are not these
+    expected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """A tensor on the way to the finding: where it was made and what its axes are."""
+    """A tensor on the way to the finding: where it was made and what its axes are.
+
+    Attributes
+    ----------
+    line : int
+        Of the user's file; 0 for an argument.
+    name : str
+        As of :class:`Tensor`.
+    axes : tuple of str
+        One name an axis.
+    """
 
     line: int
     name: str
@@ -58,7 +91,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured row: ``sum over T_enc   0.740 to 5.764   must be 1``."""
+    """One measured row: ``sum over T_enc   0.740 to 5.764   must be 1``.
+
+    Attributes
+    ----------
+    what : str
+        What was measured.
+    value : str
+        What came out, as it is shown.
+    required : str
+        What it must be; "" where the row only informs.
+    """
 
     what: str
     value: str
@@ -67,7 +110,25 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The counterexample: which relation fails, by how much, at which sizes and seed."""
+    """The counterexample: which relation fails, by how much, at which sizes and seed.
+
+    Attributes
+    ----------
+    relation : str
+        Its name.
+    equation : str
+        What right code keeps.
+    measured : tuple of Measurement
+        By how much it fails.
+    sizes : mapping of str to int
+        Of every axis, in the run that failed.
+    seed : int
+        Of the inputs.
+    relations_failed, relations_run : int
+        Of all relations of this target.
+    quote : str
+        The library's own words, for a crash.
+    """
 
     relation: str
     equation: str
@@ -76,12 +137,22 @@ class Evidence:
     seed: int = 0
     relations_failed: int = 0
     relations_run: int = 0
-    quote: str = ""  # the library's own words, for a crash
+    quote: str = ""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Replace a span of the file by a text."""
+    """Replace a span of the file by a text.
+
+    Attributes
+    ----------
+    line, column : int
+        Where the span begins.
+    end_line, end_column : int
+        Where it ends; the character there stays.
+    text : str
+        What comes in its place.
+    """
 
     line: int
     column: int
@@ -92,7 +163,19 @@ class Edit:
 
 @dataclass(frozen=True)
 class Proof:
-    """What re-running the edited file showed: relations that hold before and after."""
+    """What re-running the edited file showed: relations that hold before and after.
+
+    Attributes
+    ----------
+    before, after : int
+        Relations that hold without and with the edit.
+    of : int
+        Relations that ran.
+    sizes : int
+        Sets of sizes that they ran at.
+    broadcasts : int
+        Axes that were stretched unasked.
+    """
 
     before: int
     after: int
@@ -108,6 +191,18 @@ class Fix:
     ``proven``: the edited file was run again, every relation holds and no other candidate
     that behaves differently passed as well. ``proven-if``: it holds under ``condition``,
     which only the author can confirm. ``sketch``: not run; never applied.
+
+    Attributes
+    ----------
+    status : {"proven", "proven-if", "sketch"}
+    edits : tuple of Edit
+        From the end of the file to its beginning; none for a sketch.
+    description : str
+        What it does, where the edit does not show it.
+    condition : str
+        What must be true for a ``proven-if``.
+    proof : Proof or None
+        None for a sketch.
     """
 
     status: Literal["proven", "proven-if", "sketch"]
@@ -119,7 +214,39 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause: the rule, what is wrong in named axes, where, the evidence, the fix."""
+    """One cause: the rule, what is wrong in named axes, where, the evidence, the fix.
+
+    Attributes
+    ----------
+    code, name : str
+        The rule's; ``regard explain`` takes either.
+    level : {"error", "warning", "note"}
+        How bad it is.
+    target : str
+        What was checked, as ``file.py:name``.
+    message : str
+        What is wrong, in named axes; never the fix.
+    location : Location
+        The line that is blamed.
+    evidence : Evidence
+        The counterexample.
+    tensor : Tensor or None
+        The one at fault, where there is one.
+    trace : tuple of Step
+        Tensors on the way to it.
+    hidden : str
+        What let the bug run silently.
+    also : str
+        What else fails from this line.
+    depends_on : str
+        The guess that this finding stands on; "" where it was declared.
+    fixes : tuple of Fix
+        Proven ones first.
+    fingerprint : str
+        The same while the code around it changes.
+    suppressed : str
+        The reason in the user's ``# regard: ignore[...]`` comment; "" without one.
+    """
 
     code: str
     name: str
@@ -130,12 +257,12 @@ class Finding:
     evidence: Evidence
     tensor: Tensor | None = None
     trace: tuple[Step, ...] = ()
-    hidden: str = ""  # what let the bug run silently
-    also: str = ""  # what else fails from this line
-    depends_on: str = ""  # the guess that this finding stands on; empty when declared
+    hidden: str = ""
+    also: str = ""
+    depends_on: str = ""
     fixes: tuple[Fix, ...] = ()
     fingerprint: str = ""
-    suppressed: str = ""  # the reason in the user's `# regard: ignore[...]` comment
+    suppressed: str = ""
 
     @property
     def fix(self) -> Fix | None:
@@ -150,6 +277,30 @@ class Report:
     ``checked`` names the relations that ran, ``not_checked`` says what did not and why,
     ``assumptions`` what was guessed, each with the flag that would change it. ``source`` is
     the text that was checked, so that a renderer needs no file.
+
+    Attributes
+    ----------
+    target, path, signature, source : str
+        What was checked: as it was named, its file, its call, its text.
+    findings : tuple of Finding
+        The worst first.
+    checked, not_checked, assumptions : tuple of str
+    sizes : tuple of mappings
+        Of every axis, one a run.
+    seed : int
+        Of the inputs.
+    seconds : float
+        That it took; no machine form has it.
+    versions : mapping of str
+        Of regard, Python and the libraries that ran.
+    tensors : tuple of Step
+        In the order they were made, for pages that draw the path.
+    weights_before, weights_after : tuple of rows
+        Of one example (rows: queries), before and after the first proven fix.
+    relations : tuple of mappings
+        Each relation's name, and whether it held before and after.
+    test : str
+        The regression test, when one was written.
     """
 
     target: str
@@ -164,13 +315,11 @@ class Report:
     path: str = ""
     seconds: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
-    # Tensors in the order they were made, for pages that draw the path.
     tensors: tuple[Step, ...] = ()
-    # Weights before and after the first proven fix, one example (rows: queries).
     weights_before: tuple[tuple[float, ...], ...] = ()
     weights_after: tuple[tuple[float, ...], ...] = ()
-    relations: tuple[Mapping[str, str], ...] = ()  # name, before, after
-    test: str = ""  # the regression test, when one was written
+    relations: tuple[Mapping[str, str], ...] = ()
+    test: str = ""
 
     @property
     def worst(self) -> Level | None:

@@ -75,7 +75,14 @@ def watch(*, report: bool = True, **sizes: int) -> "Watch":
 
 
 class Watch:
-    """A block under watch; make one with :func:`watch`."""
+    """A block under watch; make one with :func:`watch`.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+    report : bool
+        As :func:`watch` takes them.
+    """
 
     def __init__(self, sizes: Mapping[str, int], *, report: bool = True) -> None:
         self._sizes = dict(sizes)

@@ -10,6 +10,8 @@ from regard.errors import InputError, explain
 __all__ = ["FOLDER", "Lesson", "find", "lessons", "parse"]
 
 FOLDER = Path(__file__).parent / "lessons"
+"""Where the lessons lie."""
+
 _NAME = re.compile(r"(\d\d)-([a-z0-9-]+)\.md")
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n+", re.DOTALL)
 
@@ -85,7 +87,7 @@ def find(name: str) -> Lesson:
 
 
 def parse(path: Path) -> Lesson:
-    """Read a lesson's file.
+    """Return the lesson of a file.
 
     Raises
     ------

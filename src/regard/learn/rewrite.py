@@ -8,6 +8,7 @@ from regard.learn.execute import Ran
 __all__ = ["FIGURES", "rewritten", "stale_figures"]
 
 FIGURES = Path(__file__).parent / "lessons" / "figures"
+"""Where the lessons' pictures lie."""
 
 
 def rewritten(text: str, results: Iterable[Ran]) -> str:

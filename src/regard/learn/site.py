@@ -12,6 +12,8 @@ from regard.learn.page import lesson_page, page
 __all__ = ["INDEX", "names", "pages", "rendered"]
 
 INDEX = "index.html"
+"""The page that lists the lessons."""
+
 _SKILL = "skill.html"
 _FRONT = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
 
@@ -22,7 +24,7 @@ def names() -> list[str]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Make every page: its name and its HTML."""
+    """Yield every page: its name and its HTML."""
     for name in names():
         yield name, rendered(name)
 

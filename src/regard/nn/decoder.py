@@ -43,6 +43,7 @@ class DecoderState:
     """(batch, d_state): s_t, laid out as :mod:`regard.nn.recurrence` says."""
 
     owner: nn.Module = field(repr=False)
+    """The decoder that made it."""
 
     def select(self, indices: Tensor) -> "DecoderState":
         """Return the state of these examples, in this order, repeats allowed."""
@@ -67,6 +68,22 @@ class Decoder(nn.Module):
 
     A subclass whose attention stays with the lowest layer makes the others by ``_raise_layers``
     and sees nothing of them: they run here, above what it returns.
+
+    Parameters
+    ----------
+    d_in, d_s, d_out : int
+        Sizes of an input, a state, and an output.
+    d_h : int, optional
+        Size of an encoder state; None for a decoder that looks at none.
+    cell : {"gru", "lstm"}
+    layers : int
+
+    Raises
+    ------
+    ConventionError
+        Unknown cell.
+    ShapeError
+        `layers` is not a positive integer.
     """
 
     def __init__(

@@ -46,6 +46,11 @@ class InterruptedRun(KeyboardInterrupt):
         Steps that are done.
     signal : int
         The signal's number.
+
+    Parameters
+    ----------
+    step, number : int
+        The two.
     """
 
     def __init__(self, step: int, number: int) -> None:

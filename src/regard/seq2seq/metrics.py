@@ -32,7 +32,7 @@ class ErrorRates:
     token_accuracy : float
         Share of positions of the nearest reference that have the right symbol, 0 to 1. One
         symbol missed shifts all that follow: this is for tasks where positions matter.
-    edits, symbols, wrong, examples : int
+    edits, symbols, wrong, examples, right_positions : int
         The counts behind the rates.
     """
 

@@ -133,6 +133,11 @@ class Seq2Seq(nn.Module):
         -------
         memory, state
             For :meth:`step`; :meth:`take` picks and repeats examples of both.
+
+        Raises
+        ------
+        ShapeError, BackendError
+            An argument does not fit the others.
         """
         memory, initial = self._encode(source, source_lengths)
         return memory, self.decoder.start(initial)
@@ -156,6 +161,11 @@ class Seq2Seq(nn.Module):
         state
             After the step.
         weights : (batch, T_enc) or None
+
+        Raises
+        ------
+        ShapeError, BackendError
+            An argument does not fit the others.
         """
         embedded = self.dropout(self.embedding(previous))
         output, state, weights = self.decoder.step(embedded, memory, state)
@@ -187,6 +197,11 @@ class Seq2Seq(nn.Module):
         -------
         memory, state
             For :meth:`step`, with a batch of `chosen`.
+
+        Raises
+        ------
+        ShapeError, BackendError
+            An argument does not fit the others.
         """
         return memory if same_sources else memory.select(rows), state.select(rows)
 

@@ -122,6 +122,11 @@ def read_pairs(
         By default from the name: ``.csv``, ``.jsonl``, ``.ndjson``, ``.json``, each also with
         ``.gz``; every other name is tab-separated text.
 
+    Returns
+    -------
+    pairs : Pairs
+        In the order of the file.
+
     Raises
     ------
     InputError

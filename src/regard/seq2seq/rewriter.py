@@ -144,7 +144,13 @@ class Rewriter:
         """Prepare for some batches, with the weights as they are now."""
 
     def answer(self, asked: Asked) -> list[list[Hypothesis]]:
-        """Return the hypotheses of every source of a batch, the best first."""
+        """Return the hypotheses of every source of a batch, the best first.
+
+        Raises
+        ------
+        NotImplementedError
+            Here; each runtime has its own.
+        """
         raise NotImplementedError
 
     def _limit(self, symbols: int, how: SearchSettings, constraint: Constraint) -> int:

@@ -45,6 +45,11 @@ def load(path: str | Path, *more: str | Path, runtime: str | None = None) -> "Re
     runtime : {"numpy", "onnx", "torch"}, optional
         By default the one that the files are made for.
 
+    Returns
+    -------
+    model : Rewriter
+        Of the runtime that was asked for, with the same answers whichever it is.
+
     Raises
     ------
     InputError

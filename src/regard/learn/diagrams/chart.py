@@ -28,7 +28,9 @@ def line_chart(
     title, across, up : str
         The picture's name and those of its axes.
     mark : int, optional
-        A number where a dashed line stands, called `marked`.
+        A number where a dashed line stands.
+    marked : str
+        What that line is called.
 
     Returns
     -------

@@ -11,6 +11,8 @@ from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET
 __all__ = ["Drawing", "Point"]
 
 Point = tuple[float, float]
+"""x to the right and y down, in pixels."""
+
 Anchor = Literal["start", "middle", "end"]
 
 _LIGHT = {

@@ -86,6 +86,11 @@ def export_model(
     pairs : Pairs, optional
         What to compare and score on; else 256 made-up sources are compared.
 
+    Returns
+    -------
+    export : Export
+        The files, and how far they agree with the trained model.
+
     Raises
     ------
     InputError

@@ -23,7 +23,11 @@ from regard.seq2seq.vocab import BOS, EOS
 __all__ = ["CHANCE", "SYMBOLS", "CopyBatches", "CopyScore", "copy_score", "draw", "settings"]
 
 SYMBOLS = 16
+"""How many different symbols there are."""
+
 CHANCE = 1 / SYMBOLS
+"""The share of positions that a guess gets right."""
+
 _FIRST = 4  # ids below are reserved: padding, begin, end, unknown
 _EVALUATION = 1 << 40  # keeps evaluation draws apart from every step's
 
