@@ -33,8 +33,17 @@ def _number(*event: Any) -> None:
         lines[place] = _STARRED.sub(r"\\*", text)
 
 
+def _forget(app: Any, env: Any) -> None:
+    """Leave modules without a source, as ``builtins``, out of the list of sources."""
+    del app
+    sources = getattr(env, "_viewcode_modules", {})
+    for name in [name for name, found in sources.items() if not found]:
+        del sources[name]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Connect both."""
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _number)
+    app.connect("env-updated", _forget)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -68,7 +68,9 @@ PAGES = (
         "the calls of one decoder step take nested lists too.",
         (
             Module("regard.attention.steps", cites=True),
-            Module("regard.attention.attend", ("attend", "self_attention"), cites=True),
+            Module(
+                "regard.attention.attend", ("Attended", "attend", "self_attention"), cites=True
+            ),
             Module("regard.attention.heads", cites=True),
             Module(
                 "regard.attention.scores",

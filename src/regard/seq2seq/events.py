@@ -71,8 +71,9 @@ class Evaluation:
         Mean training loss a symbol since the look before, in nats.
     error_rate : float
         What ``evaluate`` returned, or the first of what it returned; lower is better.
-    scores : tuple of (name, error rate)
-        All that ``evaluate`` returned, if it was a mapping; later ones break ties.
+    scores : tuple of (str, float)
+        Name and error rate of all that ``evaluate`` returned, if it was a mapping; later ones
+        break ties.
     """
 
     step: int
