@@ -9,12 +9,12 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test docs docs-links lint types format bench bench-additive bench-contract bench-tasks bench-training mutants ci clean
+.PHONY: help setup demo test site docs docs-links lint types format bench bench-additive bench-contract bench-tasks bench-training mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
 	@echo "make test    set up everything and run all tests"
-	@echo "make docs    the documentation site, in docs/_build/html"
+	@echo "make site    the documentation site, in docs/_build/html (docs: its code runs, too)"
 	@echo "make setup   set up everything in $(VENV)"
 	@echo "make lint    style and the import contract"
 	@echo "make types   mypy --strict"
@@ -44,10 +44,13 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-# Warnings are errors; examples in docstrings run, and so does every block of guides and lessons.
-docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q docs docs/_build/html
+# Warnings are errors, every internal link is followed, and nothing is loaded from elsewhere.
+site: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/links.py docs/_build/html
+
+# And examples in docstrings run, and every block of guides and lessons.
+docs: site
 	$(BIN)/pytest tests/docs tests/learn
 	$(BIN)/pytest src --doctest-modules --numprocesses 2
 
