@@ -11,21 +11,31 @@ from sphinx.util.docutils import SphinxDirective
 
 from regard.check.skill import FOLDER as SKILL
 from regard.learn.catalog import FOLDER, lessons
+from regard.learn.figures import is_there
 
 __all__ = ["setup"]
 
 _FIGURES = "figures"
 
 
-class _Shown(SphinxDirective):
-    """What stands where a figure or questions would: their text."""
+class _Interactive(SphinxDirective):
+    """A figure's text, where the figure is there to be spoken of."""
+
+    has_content = True
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse_content_to_nodes() if is_there(self.arguments[0]) else []
+
+
+class _Quiz(SphinxDirective):
+    """Questions, which the package's own pages ask."""
 
     has_content = True
     optional_arguments = 1
-    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        return self.parse_content_to_nodes()
+        return []
 
 
 def _copy(app: Any) -> None:
@@ -79,7 +89,7 @@ def _set_in(app: Any, doctree: nodes.document, name: str) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Copy the lessons before Sphinx looks for them."""
-    directives: dict[str, type[Directive]] = {"interactive": _Shown, "quiz": _Shown}
+    directives: dict[str, type[Directive]] = {"interactive": _Interactive, "quiz": _Quiz}
     for name, directive in directives.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", _copy)

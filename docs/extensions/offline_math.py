@@ -27,7 +27,7 @@ def _display(translator: Any, node: Any) -> None:
 
 def _copy_style(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        copy_asset(_STYLE, Path(app.outdir) / "_static")
+        copy_asset(_STYLE, Path(app.outdir) / "_static", force=True)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -74,7 +74,7 @@ PAGES = (
             Module("regard.attention.heads", cites=True),
             Module(
                 "regard.attention.scores",
-                ("additive", "concat", "dot", "general", "location", "scaled_dot"),
+                ("additive", "concat", "dot", "general", "scaled_dot"),
                 cites=True,
             ),
             Module("regard.attention.weights", ("softmax",), cites=True),
@@ -84,7 +84,7 @@ PAGES = (
             Module(
                 "regard.attention.local", ("local_attend", "predicted_positions"), cites=True
             ),
-            Module("regard.attention.location", ("location_features",), cites=True),
+            Module("regard.attention.location", ("location", "location_features"), cites=True),
             Module("regard.attention.monotonic", cites=True),
             Module("regard.kernels.choose", ("backend", "additive_path")),
         ),

@@ -8,6 +8,7 @@ A lesson is one file, ``lessons/NN-name.md``: Markdown that the documentation si
 - :mod:`~regard.learn.execute` runs a lesson's blocks in one namespace, in a folder of its own;
 - :mod:`~regard.learn.compare` says where a lesson prints something else than what ran;
 - :mod:`~regard.learn.rewrite` puts what ran into the lesson, so that no number is typed;
+- :mod:`~regard.learn.figures` has the interactive figures;
 - :mod:`~regard.learn.diagrams` draws the diagrams, :mod:`~regard.learn.mathml` the equations;
 - :mod:`~regard.learn.html`, :mod:`~regard.learn.page` and :mod:`~regard.learn.site` make pages
   that open from disk without a request, with what an installed package has.
@@ -23,7 +24,7 @@ Blocks of a lesson, by the words after the fence:
 ``python file=NAME.py``             is written to the lesson's folder for later blocks
 ``console``                         ``$ regard ...`` runs; what it prints follows in the block
 ``{interactive} NAME``              a figure of figures/NAME.js; the block is what stands
-                                    there without scripts
+                                    there without scripts, and nothing until the file is there
 ``{quiz} before|check|after``       questions of the lesson
 =================================== ========================================================
 """

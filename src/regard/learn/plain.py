@@ -18,7 +18,7 @@ _MARKS = {"tilde": "\u0303", "bar": "\u0304", "hat": "\u0302"}
 _DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"\$([^$\n]+)\$")
 _PICTURE = re.compile(r"^!\[([^]]*)\]\([^)]*\)$", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^```\{\w+\}.*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_DIRECTIVE = re.compile(r"^```\{\w+\}.*\n.*?^```\n+", re.MULTILINE | re.DOTALL)
 _INFO = re.compile(r"^```(python|console) .*$", re.MULTILINE)
 
 
@@ -33,14 +33,14 @@ def plain(text: str) -> str:
     Returns
     -------
     text : str
-        Pictures are told by their words, and figures by what stands there without scripts.
+        Pictures are told by their words; what needs a browser is left out.
 
     Examples
     --------
     >>> print(plain(r"so $e_{t,i} = v_a^\top \tanh(q)$"))
     so e_t,i = v_a^T tanh(q)
     """
-    text = _DIRECTIVE.sub(r"\1", text)
+    text = _DIRECTIVE.sub("", text)
     text = _INFO.sub(r"```\1", text)
     text = _PICTURE.sub(r"*Picture: \1*", text)
     text = _DISPLAY.sub(lambda match: f"```text\n{_words(match[1])}\n```", text)

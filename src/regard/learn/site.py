@@ -6,6 +6,7 @@ from html import escape
 
 from regard.check.skill import files as skill_files
 from regard.learn.catalog import FOLDER, Lesson, lessons
+from regard.learn.figures import is_there
 from regard.learn.html import to_html
 from regard.learn.page import lesson_page, page
 
@@ -58,6 +59,8 @@ def rendered(name: str) -> str:
 
 def _interactive(name: str, inner: str) -> str:
     """Return where a figure comes, with what stands there without scripts."""
+    if not is_there(name):
+        return ""
     return f'<figure class="interactive" data-figure="{escape(name)}">{inner}</figure>\n'
 
 
