@@ -46,7 +46,8 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Warnings are errors, every internal link is followed, and nothing is loaded from elsewhere.
 site: $(VENV)/.docs
-	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going -q docs docs/_build/html
+	rm -rf docs/_build
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/links.py docs/_build/html
 
 # And examples in docstrings run, and every block of guides and lessons.
