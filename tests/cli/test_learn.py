@@ -1,6 +1,8 @@
 """`regard learn`: lists, writes, opens, serves, reads and runs lessons."""
 
 import json
+import subprocess
+import sys
 import threading
 import urllib.request
 
@@ -98,3 +100,13 @@ def test_a_port_that_is_taken_is_said(capsys):
         assert f"port {port} is not to be had" in capsys.readouterr().err
     finally:
         taken.server_close()
+
+
+def test_the_pages_are_made_without_a_framework():
+    script = (
+        "import sys; from regard.cli.main import run; from regard.learn.site import pages; "
+        "run(['learn']); list(pages()); "
+        "sys.exit(bool({'torch', 'jax', 'matplotlib', 'sphinx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
