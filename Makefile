@@ -66,6 +66,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python benchmarks/contract_vs_peers.py --check
 	$(BIN)/python benchmarks/additive_page.py --check
 	$(BIN)/python docs/readme_results.py --check
+	$(BIN)/python docs/learn_run.py --check
 	$(BIN)/python benchmarks/real_code --check
 	$(BIN)/python docs/rules.py --check
 	$(BIN)/python docs/skill.py --check

@@ -158,6 +158,44 @@ class Browser:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
             )
 
+    def drag(self, start: tuple[float, float], end: tuple[float, float], *, by: str) -> None:
+        """Drag from one point to another, by "mouse" or by "touch"."""
+        between = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+        self.settle()
+        if by == "touch":
+            for kind, points in (
+                ("touchStart", [start]),
+                ("touchMove", [between]),
+                ("touchMove", [end]),
+                ("touchMove", [(end[0], end[1] - 1)]),  # the last one may be held back
+                ("touchMove", [end]),
+                ("touchEnd", []),
+            ):
+                places = [{"x": x, "y": y} for x, y in points]
+                self.send("Input.dispatchTouchEvent", type=kind, touchPoints=places)
+                self.settle()  # moves of one frame become one
+        else:
+            for kind, (x, y) in (
+                ("mouseMoved", start),
+                ("mousePressed", start),
+                ("mouseMoved", between),
+                ("mouseMoved", end),
+                ("mouseReleased", end),
+            ):
+                held = {} if kind == "mouseMoved" else {"clickCount": 1}
+                self.send(
+                    "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", **held
+                )
+        self.settle()
+
+    def tap(self, selector: str) -> None:
+        """Tap the middle of an element with a finger."""
+        x, y = self.middle(selector)
+        self.settle()
+        self.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.settle()
+
     def middle(self, selector: str) -> tuple[float, float]:
         """Scroll an element into view and return the middle of it."""
         found = self.run(

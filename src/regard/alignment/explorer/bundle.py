@@ -1,9 +1,10 @@
-"""The page's JavaScript modules as one script, since a file from disk may import no other."""
+"""JavaScript modules as one script, since a page opened from disk may import none."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["HERE", "MODULES", "script"]
+__all__ = ["HERE", "MODULES", "bundle", "script"]
 
 HERE = Path(__file__).parent
 MODULES = (
@@ -26,13 +27,25 @@ _NAMED = re.compile(r"^export (?:async )?(?:function|const) (\w+)", re.MULTILINE
 
 
 def script() -> str:
-    """Return all modules as one script that starts the page.
+    """Return the explorer's modules as one script that starts the page."""
+    return bundle(HERE, MODULES)
+
+
+def bundle(folder: Path, modules: Sequence[str]) -> str:
+    """Return modules as one script that calls ``start()``, which the last of them exports.
 
     Every module keeps its private names: it becomes a function that returns what it exports.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    modules : sequence of str
+        File names, each after those that it imports. An import takes one line.
     """
     parts = []
-    for name in MODULES:
-        text = (HERE / name).read_text(encoding="utf-8")
+    for name in modules:
+        text = (folder / name).read_text(encoding="utf-8")
         exported = _NAMED.findall(text)
         body = _EXPORT.sub("", _IMPORT.sub("", text))
         names = ", ".join(exported)

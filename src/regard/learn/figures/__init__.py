@@ -1,17 +1,7 @@
-"""Interactive figures: one plain JavaScript module each, ``NAME.js`` in this folder.
+"""Figures that a reader moves: plain JavaScript, one module a figure, without a request.
 
-A lesson places one by a block ```` ```{interactive} NAME ````. Where its module is not there,
-pages leave the block out, so that no text asks a reader to move what does not move.
+:mod:`~regard.learn.figures.figure` sets a figure into a page, with the numbers that it starts
+from (:mod:`~regard.learn.figures.given`). ``numbers.js`` is the mathematics, tested against
+:mod:`regard.attention.reference`; ``parts.js`` are the sliders, tables and grids of all figures;
+``main.js`` starts the figures of a page.
 """
-
-from pathlib import Path
-
-__all__ = ["HERE", "is_there"]
-
-HERE = Path(__file__).parent
-"""Where the modules lie."""
-
-
-def is_there(name: str) -> bool:
-    """Return whether a figure has its module."""
-    return (HERE / f"{name}.js").is_file()
