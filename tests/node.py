@@ -29,8 +29,8 @@ class Modules:
             f"const {name} = {json.dumps(value)};\n" for name, value in values.items()
         )
         text = (
-            f"{imported}const said = [];\nconst say = (value) => said.push(value);\n{given}{code}\n"
-            "console.log(JSON.stringify(said));\n"
+            f"{imported}const said = [];\nconst say = (value) => said.push(value);\n{given}"
+            f"{code}\nconsole.log(JSON.stringify(said));\n"
         )
         (self._folder / "run.js").write_text(text, encoding="utf-8")
         assert NODE is not None

@@ -118,7 +118,7 @@ def divergence(p, q):
 def test_entropy_and_divergence_are_by_their_definitions(modules):
     p, q = RNG.dirichlet([1.0] * 7), np.append(RNG.dirichlet([1.0] * 6), 0.0)
     found = modules.run(
-        "say(numbers.entropy(q)); say(numbers.divergence(p, q)); say(numbers.divergence(p, p));",
+        "say(numbers.entropy(q)); say(numbers.divergence(p, q));say(numbers.divergence(p, p));",
         "numbers",
         p=p.tolist(),
         q=q.tolist(),

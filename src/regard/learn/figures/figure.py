@@ -39,7 +39,8 @@ FIGURES = {
     ),
     "mask": (
         "Build a mask",
-        "Choose a mask, or press cells to forbid and permit pairs; arrow keys move between them.",
+        "Choose a mask, or press cells to forbid and permit pairs; arrow keys move between "
+        "them.",
     ),
     "heads": (
         "Cut into heads",
