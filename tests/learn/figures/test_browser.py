@@ -9,8 +9,9 @@ import pytest
 
 from browser import CHROMIUM, WHY, Browser
 from regard.attention import reference
-from regard.learn.figures.figure import FIGURES, figure, script, style
+from regard.learn.figures.figure import FIGURES, figure, style
 from regard.learn.figures.given import given
+from regard.learn.script import script
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY)
 

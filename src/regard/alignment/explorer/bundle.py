@@ -28,24 +28,22 @@ _NAMED = re.compile(r"^export (?:async )?(?:function|const) (\w+)", re.MULTILINE
 
 def script() -> str:
     """Return the explorer's modules as one script that starts the page."""
-    return bundle(HERE, MODULES)
+    return bundle([HERE / name for name in MODULES])
 
 
-def bundle(folder: Path, modules: Sequence[str]) -> str:
+def bundle(modules: Sequence[Path]) -> str:
     """Return modules as one script that calls ``start()``, which the last of them exports.
 
     Every module keeps its private names: it becomes a function that returns what it exports.
 
     Parameters
     ----------
-    folder : Path
-        Where they are.
-    modules : sequence of str
-        File names, each after those that it imports. An import takes one line.
+    modules : sequence of Path
+        Each after those that it imports. An import takes one line.
     """
     parts = []
-    for name in modules:
-        text = (folder / name).read_text(encoding="utf-8")
+    for path in modules:
+        text = path.read_text(encoding="utf-8")
         exported = _NAMED.findall(text)
         body = _EXPORT.sub("", _IMPORT.sub("", text))
         names = ", ".join(exported)

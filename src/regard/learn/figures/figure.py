@@ -5,26 +5,28 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from regard.alignment.explorer.bundle import bundle
 from regard.errors import InputError, explain
 from regard.learn.figures.given import given
 
-__all__ = ["FIGURES", "figure", "script", "style"]
+__all__ = ["FIGURES", "SCRIPTS", "figure", "style"]
 
 _HERE = Path(__file__).parent
-_MODULES = (
-    "numbers.js",
-    "parts.js",
-    "chart.js",
-    "heads.js",
-    "length.js",
-    "mask.js",
-    "permutation.js",
-    "shapes.js",
-    "state.js",
-    "temperature.js",
-    "main.js",
+SCRIPTS = tuple(
+    _HERE / name
+    for name in (
+        "numbers.js",
+        "parts.js",
+        "chart.js",
+        "heads.js",
+        "length.js",
+        "mask.js",
+        "permutation.js",
+        "shapes.js",
+        "state.js",
+        "temperature.js",
+    )
 )
+"""The modules, each after those that it imports."""
 
 FIGURES = {
     "state": (
@@ -84,7 +86,8 @@ def figure(name: str, alternative: str = "", *, data: Any = None) -> str:
 
     Notes
     -----
-    A page has each figure once at most. It needs :func:`script` at its end and :func:`style`.
+    A page has each figure once at most. It needs :func:`style`, and
+    :func:`regard.learn.script.script` at its end.
     """
     if name not in FIGURES:
         raise InputError(
@@ -106,11 +109,6 @@ def figure(name: str, alternative: str = "", *, data: Any = None) -> str:
         f'<div class="figure">{alternative}</div>\n'
         f'<script type="application/json">{text}</script>\n</figure>\n'
     )
-
-
-def script() -> str:
-    """Return the script that starts all figures of a page; it asks nothing of any network."""
-    return bundle(_HERE, _MODULES)
 
 
 def style() -> str:

@@ -1,9 +1,10 @@
-// Start the figures of a page: each stands in an element that names it and holds what it is given.
+// Start what a page has: each figure stands in an element that names it and holds what it is given.
 
 import { heads } from "./heads.js";
 import { length } from "./length.js";
 import { mask } from "./mask.js";
 import { permutation } from "./permutation.js";
+import { quizzes } from "./quiz.js";
 import { shapes } from "./shapes.js";
 import { state } from "./state.js";
 import { temperature } from "./temperature.js";
@@ -18,4 +19,5 @@ export function start() {
     FIGURES[figure.dataset.figure](host, given);
     figure.dataset.ready = "";
   }
+  quizzes();
 }
