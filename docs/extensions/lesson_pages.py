@@ -6,36 +6,43 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
 from sphinx.util.docutils import SphinxDirective
 
 from regard.check.skill import FOLDER as SKILL
 from regard.learn.catalog import FOLDER, lessons
-from regard.learn.figures import is_there
+from regard.learn.figures.figure import figure
+from regard.learn.figures.figure import style as figure_style
+from regard.learn.quiz.page import style as quiz_style
+from regard.learn.quiz.page import with_questions
+from regard.learn.script import script
 
 __all__ = ["setup"]
 
 _FIGURES = "figures"
+_PLACE = "<!-- text -->"
+
+
+# What a page of the site calls the colours that figures and questions use.
+_COLORS = """
+.interactive, .quiz {
+  --paper: var(--color-background-primary); --ink: var(--color-foreground-primary);
+  --quiet: var(--color-foreground-secondary); --frame: var(--color-foreground-border);
+  --grid: var(--color-background-border); --band: var(--color-background-secondary);
+  --accent: var(--color-brand-content);
+}
+"""
 
 
 class _Interactive(SphinxDirective):
-    """A figure's text, where the figure is there to be spoken of."""
+    """A figure, over the text that stands there without scripts."""
 
     has_content = True
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        return self.parse_content_to_nodes() if is_there(self.arguments[0]) else []
-
-
-class _Quiz(SphinxDirective):
-    """Questions, which the package's own pages ask."""
-
-    has_content = True
-    optional_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        return []
+        before, after = figure(self.arguments[0], _PLACE).split(_PLACE)
+        raw = (nodes.raw("", part, format="html") for part in (before, after))
+        return [next(raw), *self.parse_content_to_nodes(), next(raw)]
 
 
 def _copy(app: Any) -> None:
@@ -87,11 +94,21 @@ def _set_in(app: Any, doctree: nodes.document, name: str) -> None:
             )
 
 
+def _ask(_app: Any, name: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
+    """Set a lesson's questions into its page, and the script that starts page and figures."""
+    found = {f"lessons/{lesson.stem}": lesson.name for lesson in lessons()}
+    if name in found:
+        looks = _COLORS + figure_style() + quiz_style()
+        context["body"] = (
+            f"<style>{looks}</style>\n{with_questions(context['body'], found[name])}"
+            f"<script>{script()}</script>\n"
+        )
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Copy the lessons before Sphinx looks for them."""
-    directives: dict[str, type[Directive]] = {"interactive": _Interactive, "quiz": _Quiz}
-    for name, directive in directives.items():
-        app.add_directive(name, directive)
+    app.add_directive("interactive", _Interactive)
     app.connect("builder-inited", _copy)
     app.connect("doctree-resolved", _set_in)
+    app.connect("html-page-context", _ask)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from regard.learn import site
 from regard.learn.catalog import FOLDER, find, lessons
 from regard.learn.fences import fences
 from regard.learn.html import slug, to_html
@@ -85,16 +84,6 @@ def test_a_directive_gets_its_words_and_its_body():
     assert _html(text) == "<p><strong>b</strong></p>\n"
     made = _html(text, directives={"interactive": lambda said, inner: f"[{said}|{inner}]"})
     assert made == "[drag|<p><strong>b</strong></p>\n]"
-
-
-def test_a_figure_is_spoken_of_only_where_it_is(monkeypatch):
-    def shown():
-        return "data-figure=" in site.rendered("02-additive.html")
-
-    monkeypatch.setattr(site, "is_there", lambda name: True)
-    assert shown()
-    monkeypatch.setattr(site, "is_there", lambda name: False)
-    assert not shown()
 
 
 def test_a_script_may_run_only_as_it_is_written():

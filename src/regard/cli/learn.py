@@ -11,6 +11,7 @@ import click
 
 from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
+from regard.cli.quiz import quiz
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say
 from regard.errors import InputError, explain
@@ -22,6 +23,7 @@ regard learn                      # lists the lessons
 regard learn open masks           # in the browser
 regard learn read masks           # in the terminal
 regard learn run masks            # does it print the same on this machine?
+regard learn quiz masks           # ten questions
 """
 _OWN = "made-by-regard-learn.txt"
 
@@ -52,6 +54,9 @@ def learn(ctx: click.Context) -> int:
 def list_lessons(*, form: str) -> int:
     """List the lessons."""
     return _list(form)
+
+
+learn.add_command(quiz)
 
 
 @learn.command("open", cls=ExampleCommand, example="regard learn open masks --out lessons")
@@ -235,7 +240,8 @@ def _list(form: str) -> int:
     click.echo(
         "\nregard learn open [NAME]   in the browser\n"
         "regard learn read NAME     in the terminal\n"
-        "regard learn run NAME      runs its code here",
+        "regard learn run NAME      runs its code here\n"
+        "regard learn quiz [NAME]   asks you",
         err=True,
     )
     return 0

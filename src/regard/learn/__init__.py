@@ -24,7 +24,6 @@ Blocks of a lesson, by the words after the fence:
 ``python file=NAME.py``             is written to the lesson's folder for later blocks
 ``console``                         ``$ regard ...`` runs; what it prints follows in the block
 ``{interactive} NAME``              a figure of figures/NAME.js; the block is what stands
-                                    there without scripts, and nothing until the file is there
-``{quiz} before|check|after``       questions of the lesson
+                                    there without scripts
 =================================== ========================================================
 """

@@ -12,7 +12,10 @@ from pygments.formatters import HtmlFormatter
 
 from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET
 from regard.learn.catalog import Lesson
+from regard.learn.figures import figure
 from regard.learn.html import Directive, to_html
+from regard.learn.quiz import page as quiz
+from regard.learn.quiz.page import with_questions
 
 __all__ = ["lesson_page", "page"]
 
@@ -118,7 +121,8 @@ def lesson_page(
             raise ValueError(f"{lesson.path.name} links to {name}, which has no page")
         return pages[name] + mark + anchor
 
-    body = to_html(lesson.text, folder=lesson.path.parent, link=link, directives=directives)
+    text = to_html(lesson.text, folder=lesson.path.parent, link=link, directives=directives)
+    body = with_questions(text, lesson.name)
     place = others.index(lesson)
     before = others[place - 1] if place else None
     after = others[place + 1] if place + 1 < len(others) else None
@@ -155,6 +159,8 @@ def _style() -> str:
         + "".join(
             (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "math.css")
         )
+        + figure.style()
+        + quiz.style()
     )
 
 

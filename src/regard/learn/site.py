@@ -6,9 +6,10 @@ from html import escape
 
 from regard.check.skill import files as skill_files
 from regard.learn.catalog import FOLDER, Lesson, lessons
-from regard.learn.figures import is_there
+from regard.learn.figures.figure import figure
 from regard.learn.html import to_html
 from regard.learn.page import lesson_page, page
+from regard.learn.script import script
 
 __all__ = ["INDEX", "names", "pages", "rendered"]
 
@@ -53,20 +54,9 @@ def rendered(name: str) -> str:
         found,
         lessons(),
         pages={**linked, "skill.md": _SKILL},
-        directives={"interactive": _interactive, "quiz": _quiz},
+        directives={"interactive": figure},
+        code=script(),
     )
-
-
-def _interactive(name: str, inner: str) -> str:
-    """Return where a figure comes, with what stands there without scripts."""
-    if not is_there(name):
-        return ""
-    return f'<figure class="interactive" data-figure="{escape(name)}">{inner}</figure>\n'
-
-
-def _quiz(when: str, inner: str) -> str:
-    """Return where questions come."""
-    return f'<section class="quiz" data-when="{escape(when)}">{inner}</section>\n'
 
 
 def _index(all_lessons: tuple[Lesson, ...]) -> str:

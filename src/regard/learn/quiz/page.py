@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.learn.quiz.bank import endless, names, question
 from regard.learn.quiz.question import WHEN, Question
 
-__all__ = ["SCRIPT", "section", "style"]
+__all__ = ["SCRIPT", "section", "style", "with_questions"]
 
 _HERE = Path(__file__).parent
 SCRIPT = _HERE / "quiz.js"
@@ -75,6 +75,25 @@ def section(lesson: str, when: str, alternative: str = "") -> str:
         f'<div class="questions">\n<ol>{read}</ol>\n</div>\n'
         f'<script type="application/json">{text}</script>\n</section>\n'
     )
+
+
+def with_questions(html: str, lesson: str) -> str:
+    """Set a lesson's questions into its HTML.
+
+    They come under the title, before the last part, and at the end.
+
+    Parameters
+    ----------
+    html : str
+        With one ``h1``.
+    lesson : str
+        A lesson's name.
+    """
+    title, mark, text = html.partition("</h1>")
+    before, check, after = (section(lesson, when) for when in WHEN)
+    at = text.rfind("<h2")
+    at = len(text) if at < 0 else at
+    return f"{title}{mark}\n{before}{text[:at]}{check}{text[at:]}{after}"
 
 
 def style() -> str:
