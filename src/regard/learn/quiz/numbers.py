@@ -139,7 +139,8 @@ def masked_row(draw: random.Random) -> Made:
     mask = [at < kept for at in range(4)]
     weights = [float(x) for x in np.asarray(rg.softmax(np.array(scores), mask=np.array(mask)))]
     return Made(
-        f"Four equal scores, and a mask that permits {said}. What does regard return as weights?",
+        f"Four equal scores, and a mask that permits {said}. What does regard return as "
+        "weights?",
         _row(weights, 2),
         ["[0.25, 0.25, 0.25, 0.25]", "[nan, nan, nan, nan]", "[1.00, 0.00, 0.00, 0.00]"],
         "A key that is not permitted has weight exactly 0 and the rest share 1. Where none is "
