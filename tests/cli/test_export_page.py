@@ -1,4 +1,4 @@
-"""The page about exports: its commands run, and its tables are those of the results."""
+"""The pages about exports and decoding: their commands run, their tables are the results'."""
 
 import contextlib
 import io
@@ -53,6 +53,7 @@ def test_the_page_says_of_every_attention_where_it_runs():
     }
 
 
-def test_the_tables_are_those_of_the_results():
-    script = ROOT / "docs" / "export_page.py"
+@pytest.mark.parametrize("page", ["export_page.py", "unseen_page.py"])
+def test_the_tables_are_those_of_the_results(page):
+    script = ROOT / "docs" / page
     subprocess.run([sys.executable, script, "--check"], check=True, stdin=subprocess.DEVNULL)

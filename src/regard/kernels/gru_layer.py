@@ -114,7 +114,7 @@ class _Direction(torch.autograd.Function):
         return after.transpose(0, 1)
 
     @staticmethod
-    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
         # A caller's autocast around backward() is not for the products in here.
         with torch.autocast("cpu", enabled=False):
             return (None, *_differentiate(ctx, d_states))

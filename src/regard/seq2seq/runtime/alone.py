@@ -165,7 +165,8 @@ class Alone:
 
     def _encoded(self, source: list[int]) -> tuple[Floats, Floats]:
         """Return the encoder states (T_enc, d_h), and the first state with a 1 behind it."""
-        gates = self._of_source[source]
+        gates: Floats = self._of_source[source]
+        states: Floats = gates  # for the type checker: there is a first layer
         for number, layer in enumerate(self._layers):
             if number:
                 gates = (states @ layer.from_input + layer.bias).reshape(gates.shape)
