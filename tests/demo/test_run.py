@@ -13,8 +13,9 @@ import pytest
 import regard as rg
 from regard.demo import work
 from regard.demo.plan import Plan
-from regard.demo.pool import WorkerError, run_jobs
+from regard.demo.pool import run_jobs
 from regard.demo.run import run_demo
+from regard.seq2seq.workers import WorkerError
 
 SMALL = replace(
     Plan.quick(),

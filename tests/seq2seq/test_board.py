@@ -1,4 +1,5 @@
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -16,10 +17,10 @@ def _event(step: int) -> Progress:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard_reads_the_course_and_nothing_of_a_sitting_that_was_killed(tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with Board(tmp_path) as board:
+    with closing(Board(tmp_path)) as board:
         for step in range(1, 26):
             board.show(_event(step))
-    with Board(tmp_path, step=17) as board:
+    with closing(Board(tmp_path, step=17)) as board:
         for step in range(18, 41):
             board.show(_event(step))
     found = accumulator.EventAccumulator(str(tmp_path)).Reload()

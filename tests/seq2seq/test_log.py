@@ -1,4 +1,5 @@
 import csv
+from contextlib import closing
 
 import pytest
 
@@ -18,7 +19,7 @@ def _event(step: int) -> Progress:
 
 
 def _write(path, first: int, last: int, step: int = 0) -> None:
-    with CsvLog(path, scores=SCORES, step=step) as log:
+    with closing(CsvLog(path, scores=SCORES, step=step)) as log:
         for number in range(first, last + 1):
             log.show(_event(number))
 

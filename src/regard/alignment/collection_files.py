@@ -13,8 +13,6 @@
 
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +25,7 @@ from regard.alignment.counterfactual import Counterfactual
 from regard.alignment.record import Record
 from regard.errors import InputError, RegardError, explain
 from regard.files import unreadable, write_atomically
+from regard.npz import NoArraysError, arrays_of
 
 __all__ = ["SUFFIXES", "read_collection", "write_collection"]
 
@@ -34,12 +33,6 @@ SUFFIXES = (".json", ".jsonl", ".npz")
 """What a file of alignments may be called; the suffix decides how it is written."""
 _KIND = "regard alignments"
 _VERSION = 1
-# What zipfile and NumPy raise on files that were cut, changed, encrypted or packed otherwise;
-# NotImplementedError is a RuntimeError.
-_DAMAGED = (
-    *(ValueError, TypeError, OverflowError, OSError, EOFError, KeyError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 _TOKENS = (("source", "source_symbols"), ("target", "target_symbols"))
 
 
@@ -198,19 +191,13 @@ def _listed(path: Path, form: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _from_npz(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as opened:
-            if not hasattr(opened, "files"):
-                raise ValueError("one bare array")
-            arrays = {name: opened[name] for name in opened.files}
-    except _DAMAGED as error:
-        pickled = "allow_pickle" in str(error)
+        arrays = arrays_of(data)
+    except NoArraysError as error:
         raise InputError(
             explain(
                 f"{path}: this is no NPZ file of alignments",
                 expected="arrays of numbers and of strings, as numpy.savez writes them",
-                got="an array of Python objects, which is not unpickled"
-                if pickled
-                else str(error)[:200],
+                got=str(error)[:200],
                 help="numpy.savez('weights.npz', weights=..., source=..., target=...)",
             )
         ) from error

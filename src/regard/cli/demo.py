@@ -72,10 +72,10 @@ def demo(
     the letters-to-sounds model to --out. Ctrl-C saves; --resume goes on.
     """
     from regard.demo.plan import Plan
-    from regard.demo.pool import cores
     from regard.demo.run import run_demo
     from regard.errors import InputError, explain
     from regard.seq2seq.interrupt import Interruption
+    from regard.seq2seq.workers import cores
 
     if resume and force:
         raise InputError(

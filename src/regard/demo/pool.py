@@ -1,23 +1,16 @@
-"""Independent jobs on several processes: one process a core, one thread each.
+"""Independent jobs on several processes: one process a core, one thread each."""
 
-Workers are asked to stop with SIGTERM only. They ignore Ctrl-C, which a terminal sends to the
-whole group: the parent decides, so that each worker is asked once and can save.
-"""
-
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from regard.demo.plan import Job
-from regard.errors import InputError, RegardError, explain
+from regard.errors import InputError, RegardError
 from regard.files import write_json
+from regard.seq2seq.workers import Worker, ignore_interrupts, side_by_side, started
 
-__all__ = ["Event", "WorkerError", "cores", "run_jobs"]
+__all__ = ["Event", "run_jobs"]
 
 _PATIENCE = 20.0  # seconds that a worker has to finish its step and save
 
@@ -29,22 +22,6 @@ class Event(NamedTuple):
     share: float
     """Done of the job, 0 to 1; 1 means that its result is written."""
     said: str
-
-
-class WorkerError(RegardError, RuntimeError):
-    """A worker process ended without being asked to."""
-
-
-class _Worker(NamedTuple):
-    process: Any
-    pipe: Connection
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_jobs(
@@ -86,9 +63,12 @@ def run_jobs(
         What a job raised.
     """
     waiting = list(reversed(jobs))
-    with _workers(min(processes, len(jobs))) as workers:
+    with side_by_side(1, patience=_PATIENCE) as workers:
         busy: dict[Connection, Job] = {}
-        idle = [worker.pipe for worker in workers]
+        for _ in range(min(processes, len(jobs))):
+            workers.append(Worker(*started(_serve)))
+        known = {worker.pipe: worker for worker in workers}
+        idle = list(known)
         while waiting or busy:
             while waiting and idle:
                 pipe, job = idle.pop(), waiting.pop()
@@ -96,7 +76,7 @@ def run_jobs(
                 busy[pipe] = job
             for ready in wait(list(busy), timeout=0.2):
                 assert isinstance(ready, Connection)  # only pipes are waited for
-                event = _receive(ready, busy[ready], workers)
+                event = _receive(known[ready], busy[ready])
                 on_event(event)
                 if event.share == 1:
                     del busy[ready]
@@ -106,70 +86,17 @@ def run_jobs(
     return True
 
 
-def _receive(pipe: Connection, job: Job, workers: Sequence[_Worker]) -> Event:
-    try:
-        kind, share, said = pipe.recv()
-    except (EOFError, ConnectionResetError) as error:
-        process = next(worker.process for worker in workers if worker.pipe is pipe)
-        process.join(_PATIENCE)
-        raise WorkerError(
-            explain(
-                f"the process for job `{job.title}` died",
-                expected="a result",
-                got=f"exit code {process.exitcode}",
-                because="killed, perhaps for want of memory"
-                if process.exitcode == -9
-                else None,
-                help="the same command with --resume goes on",
-            )
-        ) from error
+def _receive(worker: Worker, job: Job) -> Event:
+    kind, share, said = worker.receive(
+        f"for job `{job.title}`", wanted="a result", patience=_PATIENCE
+    )
     if kind == "failed":
         raise InputError(said)
     return Event(job, share, said)
 
 
-@contextmanager
-def _workers(count: int) -> Iterator[list[_Worker]]:
-    # Spawned, not forked: a fork of a process that has used torch's threads can hang.
-    context = multiprocessing.get_context("spawn")
-    workers: list[_Worker] = []
-    kept = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        for _ in range(count):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs,), daemon=True)
-            process.start()
-            theirs.close()
-            workers.append(_Worker(process, ours))
-        yield workers
-    finally:
-        for name, value in kept.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        _stop(workers)
-
-
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-def _stop(workers: Sequence[_Worker]) -> None:
-    for worker in workers:
-        if worker.process.is_alive():
-            worker.process.terminate()
-    for worker in workers:
-        # Pipes stay open until the end: a worker that still reports must not fail to save.
-        worker.process.join(_PATIENCE)
-        if worker.process.is_alive():
-            worker.process.kill()
-            worker.process.join()
-        worker.pipe.close()
-
-
 def _serve(pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     from regard.demo.work import do  # noqa: PLC0415 - torch, in the worker only
     from regard.seq2seq.train import InterruptedRun  # noqa: PLC0415
 

@@ -1,7 +1,6 @@
 """The course of a run for TensorBoard."""
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from regard.errors import InputError, explain
@@ -9,8 +8,6 @@ from regard.files import unwritable
 from regard.seq2seq.events import Progress
 
 __all__ = ["Board"]
-
-_EVERY = 10  # steps
 
 
 class Board:
@@ -46,22 +43,15 @@ class Board:
         except OSError as error:
             raise InputError(unwritable(directory, error)) from error
 
-    def __enter__(self) -> "Board":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Write what is held back."""
         self._writer.close()
 
     def show(self, event: Progress) -> None:
         """Take one event."""
-        look = event.evaluation
-        if look is None and event.step % _EVERY:
+        if not event.is_logged:
             return
+        look = event.evaluation
         self._writer.add_scalar("loss", event.loss, event.step)
         self._writer.add_scalar("learning_rate", event.rate, event.step)
         if look is not None:

@@ -1,17 +1,13 @@
 """Training the members of an ensemble, each in a process of its own.
 
 Members differ in their seed alone. Each has a whole model directory inside the ensemble's,
-which can be used and resumed by itself. Workers are asked to stop with SIGTERM only; Ctrl-C,
-which a terminal sends to all of them, is the parent's affair.
+which can be used and resumed by itself.
 """
 
 import math
-import multiprocessing
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -30,18 +26,20 @@ from regard.seq2seq.interrupt import Interruption
 from regard.seq2seq.job import JobSettings, train_pairs
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.train import SAVE_EVERY
+from regard.seq2seq.workers import (
+    Worker,
+    cores,
+    ignore_interrupts,
+    side_by_side,
+    started,
+)
 
-__all__ = ["MemberError", "cores", "train_ensemble"]
+__all__ = ["train_ensemble"]
 
 _PATIENCE = 60.0  # seconds that a worker has to finish its step and save
 _PAUSE = 0.5  # seconds between two events of a worker; looks are always sent
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 OnMember = Callable[[int, Progress], None]
-
-
-class MemberError(RegardError, RuntimeError):
-    """A member's process ended without being asked to."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +56,9 @@ class _Order:
 
 
 @dataclass
-class _Worker:
+class _Member(Worker):
     member: int
-    process: Any
-    pipe: Connection
     step: int = 0
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def train_ensemble(
@@ -125,7 +114,7 @@ def train_ensemble(
         another number of members.
     InterruptedRun
         SIGINT or SIGTERM came; every member has saved.
-    MemberError
+    WorkerError
         A member's process died.
     """
     where = Path(directory)
@@ -151,7 +140,10 @@ def train_ensemble(
             more | {"resume": goes_on, "force": force or (resume and not goes_on)},
         )
 
-    with Interruption() as interruption, _workers(threads) as workers:
+    with (
+        Interruption() as interruption,
+        side_by_side(threads, patience=_PATIENCE) as workers,
+    ):
         found: dict[int, TrainResult] = {}
         waiting = list(range(members))
         while len(found) < members:
@@ -221,32 +213,14 @@ def _claim(where: Path, names: Sequence[str], *, force: bool, resume: bool) -> N
     save_ensemble(where, names)
 
 
-def _start(member: int, order: Callable[[int], _Order]) -> _Worker:
-    # Spawned, not forked: a fork of a process that has used torch's threads can hang.
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, order(member)), daemon=True)
-    process.start()
-    theirs.close()
-    return _Worker(member, process, ours)
+def _start(member: int, order: Callable[[int], _Order]) -> _Member:
+    return _Member(*started(_serve, order(member)), member)
 
 
-def _receive(worker: _Worker) -> Progress | TrainResult:
-    try:
-        said = worker.pipe.recv()
-    except (EOFError, ConnectionResetError) as error:
-        worker.process.join(_PATIENCE)
-        raise MemberError(
-            explain(
-                f"the process of member {worker.member} died",
-                expected="a trained model",
-                got=f"exit code {worker.process.exitcode}",
-                because="killed, perhaps for want of memory"
-                if worker.process.exitcode == -signal.SIGKILL
-                else None,
-                help="the same command with --resume goes on",
-            )
-        ) from error
+def _receive(worker: _Member) -> Progress | TrainResult:
+    said = worker.receive(
+        f"of member {worker.member}", wanted="a trained model", patience=_PATIENCE
+    )
     if isinstance(said, Exception):
         raise said
     if isinstance(said, Progress):
@@ -255,35 +229,9 @@ def _receive(worker: _Worker) -> Progress | TrainResult:
     return said
 
 
-@contextmanager
-def _workers(threads: int) -> Iterator[list[_Worker]]:
-    """Yield an empty list; whoever is in it in the end is asked to save and stop."""
-    workers: list[_Worker] = []
-    kept = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
-    try:
-        yield workers
-    finally:
-        for name, value in kept.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        for worker in workers:
-            if worker.process.is_alive():
-                worker.process.terminate()
-        for worker in workers:
-            # Pipes stay open until the end: a worker that still reports must not fail to save.
-            worker.process.join(_PATIENCE)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
-            worker.pipe.close()
-
-
 def _serve(pipe: Connection, order: _Order) -> None:
     """Train one member."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     torch.set_num_threads(order.threads)
     sent_at = 0.0
 

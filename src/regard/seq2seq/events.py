@@ -16,6 +16,8 @@ __all__ = [
     "TrainingState",
 ]
 
+_LOGGED = 10  # steps
+
 
 class DivergedError(RegardError, ArithmeticError):
     """The loss or the gradient is no finite number any more."""
@@ -144,6 +146,11 @@ class Progress:
     best: float | None
     share_done: float = 0.0
     seconds: float = 0.0
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether logs have a row of it: every tenth step, and every look."""
+        return self.evaluation is not None or self.step % _LOGGED == 0
 
 
 @dataclass(frozen=True)

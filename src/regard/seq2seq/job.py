@@ -1,5 +1,6 @@
 """A whole training job: from pairs of texts to a model directory that says what made it."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -225,10 +226,10 @@ def train_pairs(
         try:
             if keeper is not None and world.is_first:
                 log = CsvLog(keeper.log, scores=evaluate.names, step=trainer.step)
-                shown.append(closing.enter_context(log).show)
+                shown.append(closing.enter_context(contextlib.closing(log)).show)
             if tensorboard is not None and world.is_first:
                 board = Board(Path(tensorboard), step=trainer.step)
-                shown.append(closing.enter_context(board).show)
+                shown.append(closing.enter_context(contextlib.closing(board)).show)
             result = trainer.run()
         except Exception:
             if keeper is not None and world.is_first:

@@ -3,7 +3,6 @@
 import csv
 import io
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from regard.errors import InputError
@@ -12,7 +11,6 @@ from regard.seq2seq.events import Progress
 
 __all__ = ["CsvLog"]
 
-_EVERY = 10  # steps
 _COLUMNS = ("step", "loss", "learning_rate", "mean_loss")
 
 
@@ -44,22 +42,15 @@ class CsvLog:
         except OSError as error:
             raise InputError(unwritable(path, error)) from error
 
-    def __enter__(self) -> "CsvLog":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._stream.close()
 
     def show(self, event: Progress) -> None:
         """Take one event, and write a row if it is time."""
-        look = event.evaluation
-        if look is None and event.step % _EVERY:
+        if not event.is_logged:
             return
+        look = event.evaluation
         rates = dict(look.scores) if look else {}
         row = [
             str(event.step),

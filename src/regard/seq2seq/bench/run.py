@@ -64,7 +64,7 @@ def do_runs(
     ------
     InterruptedRun
         SIGINT or SIGTERM came and everything is saved; the next call goes on from there.
-    MemberError
+    WorkerError
         A member's process failed.
     InputError
         A run in `out` had another budget, clock or number of members.

@@ -21,9 +21,6 @@ in an order of no meaning:
 import hashlib
 import io
 import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +31,7 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError, RegardError, explain
 from regard.files import unreadable
+from regard.npz import NoArraysError, arrays_of
 from regard.seq2seq.architecture import ModelConfig
 from regard.seq2seq.description import Description
 from regard.seq2seq.runtime.cells import Floats
@@ -55,22 +53,6 @@ __all__ = [
 FORMAT = 1
 
 _HEADER = "header"
-
-# What readers of archives and arrays raise of broken ones.
-_BROKEN = (
-    ArithmeticError,
-    EOFError,
-    KeyError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True)
@@ -181,9 +163,9 @@ def exported_of(data: bytes, path: Path) -> Exported:
         It is damaged, of another format or another program's.
     """
     try:
-        arrays = _entries(data)
-    except _BROKEN as error:
-        raise _damaged(path, str(error) or type(error).__name__) from error
+        arrays = arrays_of(data)
+    except NoArraysError as error:
+        raise _damaged(path, str(error)) from error
     header = _header(path, arrays)
     if header["format"] != FORMAT:
         raise InputError(
@@ -209,14 +191,6 @@ def exported_of(data: bytes, path: Path) -> Exported:
         if not np.isfinite(value).all():
             raise _damaged(path, f"weights `{name}` that are no finite numbers")
     return Exported(description, configs, weights, numbers)
-
-
-def _entries(data: bytes) -> dict[str, NDArray[np.generic]]:
-    # np.load would take a plain array or a pickle too, which this never is.
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise ValueError("no zip archive, as an .npz file is")
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
 
 
 def _header(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, Any]:
