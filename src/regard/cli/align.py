@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.alignment.symmetrize import METHODS
+from regard.cli.align_train import links, train
 from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
 from regard.cli.streams import say
@@ -27,6 +28,11 @@ _SENTENCES = click.option(
 )
 _MEASURES = ("precision", "recall", "f1", "aer")
 
+_GROUP = """
+regard align train corpus.tsv --out aligner          # source<TAB>target, no gold needed
+regard align links aligner corpus.tsv --out links.txt
+regard align score gold.txt links.txt
+"""
 _SCORE = """
 regard align score gold.txt system.txt
 regard align score gold.naacl forward.txt backward.txt --text pairs.tsv --per-sentence
@@ -43,18 +49,22 @@ class _Group(click.Group):
     """A group whose help begins with a working example."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_example(_SCORE, formatter)
+        write_example(_GROUP, formatter)
         super().format_help(ctx, formatter)
 
 
 @click.group(cls=_Group)
 def align() -> None:
-    """Links between two sentences: score them against gold, combine and convert them.
+    """Links between two sentences: find them, score them against gold, combine, convert.
 
     Files are Pharaoh's (a sentence a line, `0-0 1-2`; possible links `1p2` or `1-2-P`) or
     NAACL's (a link a line, `sentence source target S`), plain or .gz. What a file counts from
     is worked out and said.
     """
+
+
+align.add_command(train)
+align.add_command(links)
 
 
 @align.command(cls=ExampleCommand, example=_SCORE)
@@ -285,21 +295,9 @@ def _refuse_existing(out: str, force: bool, *inputs: str) -> None:
 
 def _sizes(path: str) -> list[tuple[int, int]]:
     """Count the words of every sentence pair of a text."""
-    from regard.alignment.text_lines import text_lines
+    from regard.aligner.corpus import read_pairs
 
-    sizes = []
-    for number, line in enumerate(text_lines(path), 1):
-        source, mark, target = line.partition("\t" if "\t" in line else "|||")
-        if not mark:
-            raise InputError(
-                explain(
-                    f"{path}, line {number}: this is no sentence pair",
-                    expected="source<TAB>target, or source ||| target",
-                    got=line[:80],
-                )
-            )
-        sizes.append((len(source.split()), len(target.split())))
-    return sizes
+    return read_pairs(path).sizes
 
 
 def _mapping(
