@@ -65,7 +65,13 @@ class Aligner:
             second = [bitext.target.words[n] for n in t[1:].tolist()]
             likeness[1:] = torch.from_numpy(alike(first, second))
         prior = Prior(settings.sparsity, settings.spelling)
-        source, target = (found.clamp_min(1) for found in self.frequencies)
+        # What was never counted is taken to have been there once.
+        source, target = (
+            _longer(found, len(words)).clamp_min(1)
+            for found, words in zip(
+                self.frequencies, (bitext.source, bitext.target), strict=True
+            )
+        )
         self.forward = Direction(
             Lexicon(prior, s, t, likeness, target, len(source)), empty=settings.empty
         )
