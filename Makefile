@@ -9,7 +9,7 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test site docs docs-links lint types format bench bench-additive bench-contract bench-tasks bench-training mutants ci clean
+.PHONY: help setup demo test site docs docs-links lint types format bench bench-additive bench-alignment bench-contract bench-tasks bench-training mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
@@ -72,6 +72,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python docs/skill.py --check
 	$(BIN)/python docs/tasks_page.py --check
 	$(BIN)/python docs/export_page.py --check
+	$(BIN)/python docs/alignment_page.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -96,6 +97,11 @@ bench-tasks: $(VENV)/.dev
 	$(BIN)/regard bench tasks $(if $(DATA),--data-dir $(DATA)) --out regard-bench
 	cp regard-bench/tasks.json docs/results/tasks.json
 	$(BIN)/python docs/tasks_page.py
+
+# Peers that are not installed are shown as such; DATA is where the corpora with gold links lie.
+bench-alignment: $(VENV)/.dev
+	$(BIN)/python benchmarks/alignment_error.py --data $(DATA)
+	$(BIN)/python docs/alignment_page.py
 
 # yoyodyne is shown where it is installed; the script's docstring says how it is measured.
 bench-training: $(VENV)/.dev

@@ -36,7 +36,8 @@ from typing import Any
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
-import torch  # noqa: E402 - threads are counted when it loads
+import numpy as np  # noqa: E402 - threads are counted when it loads
+import torch  # noqa: E402
 
 from regard.aligner.bitext import Bitext, Words  # noqa: E402
 from regard.aligner.corpus import SentencePairs  # noqa: E402
@@ -46,7 +47,7 @@ from regard.aligner.settings import AlignerSettings  # noqa: E402
 from regard.aligner.train import train_aligner  # noqa: E402
 from regard.alignment.link_files import read_links  # noqa: E402
 from regard.alignment.links import Gold, Links  # noqa: E402
-from regard.alignment.score import score_alignments  # noqa: E402
+from regard.alignment.score import AlignmentScore, difference, score_alignments  # noqa: E402
 from regard.alignment.symmetrize import symmetrize  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -244,7 +245,28 @@ def measured(corpus: Corpus, run: Callable[[Corpus], Readings]) -> dict[str, Any
             "links": score.links,
         }
     best = min(rows, key=lambda name: rows[name]["aer_chosen_on"])
-    return {"cpu_seconds": seconds, "chosen": best, "readings": rows}
+    counts = score_alignments(corpus.gold[at:], readings[best][at:]).counts.tolist()
+    text = ";".join(" ".join(map(str, row)) for row in counts)
+    return {"cpu_seconds": seconds, "chosen": best, "readings": rows, "counts": text}
+
+
+def compared(systems: dict[str, Any]) -> None:
+    """Note how far each system's AER is above regard's, with a paired bootstrap interval."""
+    scores = {
+        name: AlignmentScore(
+            np.array([row.split() for row in found["counts"].split(";")], dtype=np.int64)
+        )
+        for name, found in systems.items()
+        if "counts" in found
+    }
+    if "regard" in scores:
+        for name, score in scores.items():
+            interval = difference(score, scores["regard"])
+            systems[name]["above_regard"] = [
+                score.aer - scores["regard"].aer,
+                interval.low,
+                interval.high,
+            ]
 
 
 def _cpu() -> float:
@@ -286,6 +308,7 @@ def main() -> int:
                 continue
             found = measured(corpus, run)
             entry["systems"][system] = found
+            compared(entry["systems"])
             results["made_by"] = {
                 "python": platform.python_version(),
                 "torch": torch.__version__,
