@@ -55,9 +55,10 @@ def alike(source: Sequence[str], target: Sequence[str]) -> NDArray[np.float64]:
     >>> alike(["1998", "nation", "the"], ["1998", "nacion", "dhe"]).round(3)
     array([1.   , 0.583, 0.   ])
     """
-    first, second = [folded(word) for word in source], [folded(word) for word in target]
-    found = np.zeros(len(first))
-    for place, (a, b) in enumerate(zip(first, second, strict=True)):
+    plain = {word: folded(word) for word in {*source, *target}}  # pairs repeat their words
+    found = np.zeros(len(source))
+    for place, (one, other) in enumerate(zip(source, target, strict=True)):
+        a, b = plain[one], plain[other]
         if a == b:
             found[place] = 1.0
         elif (a[:1] == b[:1] or a[-3:] == b[-3:]) and min(len(a), len(b)) >= _SHORTEST:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.alignment.symmetrize import METHODS as SYMMETRISED
 from regard.cli.example import ExampleCommand
 from regard.cli.options import THREADS, Number, Where
 from regard.cli.stop import before_stopping
@@ -28,20 +29,7 @@ regard align links aligner corpus.tsv --out links.txt
 regard align links aligner corpus.tsv --method grow-diag-final-and --out links.txt
 regard align links aligner few.tsv --matrices few.jsonl && regard show few.jsonl
 """
-_METHODS = (
-    "agreeing",
-    "mutual",
-    "itermax",
-    "forward",
-    "backward",
-    "intersection",
-    "union",
-    "grow-diag",
-    "grow-diag-final",
-    "grow-diag-final-and",
-    "grow-diag-free",
-    "grow-diag-free-final",
-)
+_METHODS = ("agreeing", "mutual", "itermax", "forward", "backward", *SYMMETRISED)
 
 
 @click.command(cls=ExampleCommand, example=_TRAIN)
@@ -150,7 +138,9 @@ def train(
 @click.argument("directory", type=Where(no_dash=True))
 @click.argument("corpus", type=Where(no_dash=True))
 @click.argument("target", type=Where(no_dash=True), required=False)
-@click.option("--out", type=Where(), help="File of links, Pharaoh's, from 0; default: stdout.")
+@click.option(
+    "--out", type=Where(), help="File of links; default: stdout, or none with --matrices."
+)
 @click.option(
     "--method",
     type=click.Choice(_METHODS),
