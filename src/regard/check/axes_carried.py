@@ -233,9 +233,10 @@ def _cat(node: "Node", names: _Names) -> list[str | None]:
         axes[dim] = simple  # two halves of d_head are d_head again
     elif all(n.axes[dim] == node.inputs[0].axes[dim] for n in node.inputs):
         base = node.inputs[0].axes[dim]
-        axes[dim] = (
-            None if base == "1" else f"{len(node.inputs)}*{base}" if _plain(base) else None
-        )
+        many: object = len(node.inputs)
+        if base == "batch" and names.size("heads") == many:
+            many = "heads"  # each head's features, one after the other
+        axes[dim] = None if base == "1" else f"{many}*{base}" if _plain(base) else None
     else:
         axes[dim] = "+".join(n.axes[dim] for n in node.inputs)
     return axes

@@ -88,6 +88,10 @@ def allowed_here(here: Layout, reading: Reading) -> np.ndarray | None:
     allowed = here.allowed()
     if k != here.n_keys or b not in (1, here.batch):
         return None
+    if b < here.batch:
+        if (allowed != allowed[:1]).any():
+            return None
+        allowed = allowed[:1]
     if q == here.n_queries:
         return allowed
     return allowed[:, :1] if q == 1 and (allowed == allowed[:, :1]).all() else None
@@ -121,10 +125,12 @@ def _nearest_bias(here: Layout, reading: Reading, scores: np.ndarray) -> np.ndar
     attention looks both ways, down again.
     """
     distance = _distance(here, scores.shape[-2:])
+    contract = here.contract
+    both_ways = not contract.causal and "causal" not in contract.guessed
     options = [
         slopes[:, None, None] * each
         for slopes in alibi_slopes(reading.heads)
-        for each in (distance, -np.abs(distance))
+        for each in ((-np.abs(distance),) if both_ways else (distance, -np.abs(distance)))
     ]
     own = np.broadcast_to(reading.scores, scores.shape)
     calm = np.isfinite(own) & (np.abs(own) < _LOUD)

@@ -3,6 +3,7 @@
 from regard.check.relations import (
     attentional,
     batch,
+    convex,
     dropout,
     gradients,
     influence,
@@ -20,6 +21,7 @@ from regard.check.relations import (
     returns,
     roles,
     scores,
+    side_by_side,
     softmaxes,
     state,
     weights,
@@ -29,6 +31,7 @@ from regard.check.relations import (
 __all__ = [
     "attentional",
     "batch",
+    "convex",
     "dropout",
     "gradients",
     "influence",
@@ -46,6 +49,7 @@ __all__ = [
     "returns",
     "roles",
     "scores",
+    "side_by_side",
     "softmaxes",
     "state",
     "weights",

@@ -33,6 +33,8 @@ def inputs_matter(bench: Bench) -> Verdict | None:
             # What is given for the sake of a context must reach it, not the weights alone.
             if answer is None or moved(here, answer, contexts=name in here.content):
                 continue
+            if _is_mask(here, name):
+                continue
             code = "RG305" if name in here.query_parts() and here.keys else "RG701"
             return fails(
                 code,
@@ -42,6 +44,15 @@ def inputs_matter(bench: Bench) -> Verdict | None:
                 hidden="every shape is right and nothing raises",
             )
     return holds() if names else None
+
+
+def _is_mask(here: Layout, name: str) -> bool:
+    """Whether ids matter by their padding alone: a mask is made of them, and no content."""
+    if here.contract.kinds.get(name) != "token_ids_pad0":
+        return False
+    value = here.probe.args[name]
+    out = here.bench.ok(**{name: np.where(value == 0, 1, value)})
+    return out is not None and moved(here, Answer(here, out, slice(None)))
 
 
 @relation("weights-need-query", "other queries, other weights", cost=1)
@@ -279,9 +290,16 @@ def _entries_matter(bench: Bench, here: Layout) -> Verdict | None:
 def _pieces(here: Layout, name: str) -> list[tuple[dict[str, Any], str]]:
     """The parts of an argument that each must matter: all of it, and halves of its features."""
     pieces: list[tuple[dict[str, Any], str]] = [({}, f"argument `{name}`")]
-    if here.contract.kinds.get(name) in ("weights", "zero_padded") or here.is_learned(name):
-        return pieces
     axes = here.inputs[name]
+    if here.contract.kinds.get(name) in ("weights", "zero_padded"):
+        return pieces
+    if here.is_table(name):
+        at = next(i for i, n in enumerate(axes.names) if n in (*here.keys, *here.queries))
+        along, last = axes.names[at], axes.shape[at] - 1
+        ends = ((0, "first"), (last, "last"))
+        return [*pieces, *(({along: i}, f"the {which} row of `{name}`") for i, which in ends)]
+    if here.is_learned(name):
+        return pieces
     layered = set(axes.names) & {"layers", "dirs"}
     for i, axis in enumerate(axes.names):
         size = axes.shape[i]

@@ -8,13 +8,13 @@ lies. Results come out in one order: ``(batch, query, features)`` for contexts a
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from regard.check.probe import Probe
 from regard.check.relations.base import Bench
+from regard.check.relations.opened import MASKS, Axes, keep_of
 from regard.check.subject import Outcome
 
 __all__ = ["Axes", "Layout", "keep_of", "layout"]
@@ -26,37 +26,6 @@ _STATE = re.compile(
     r"(^|_)(q|query|s|s_t|h|h_t|state|hidden|decoder|dec|target|tgt|cell|x|word|step)(_|$)",
     re.IGNORECASE,
 )
-MASKS = (
-    *("keep", "drop", "keep_int", "drop_int", "keep_uint8", "keep_float01", "drop_float01"),
-    *("additive", "lengths", "token_ids_pad0", "zero_padded"),
-)
-
-
-@dataclass(frozen=True)
-class Axes:
-    """Axis names of an array with product tokens opened, and the shape that opens them."""
-
-    names: tuple[str, ...]
-    shape: tuple[int, ...]
-    token: tuple[int, ...]  # which token of the contract each name comes from
-
-    def at(self, *names: str) -> tuple[int, ...]:
-        """Positions of the names that are there."""
-        return tuple(i for i, n in enumerate(self.names) if n in names)
-
-
-def keep_of(kind: str, value: Any, total: int = 0) -> np.ndarray:
-    """Read a mask argument of any kind as booleans, True = may attend."""
-    array = np.asarray(value)
-    if kind == "lengths":
-        return np.arange(total)[None] < array.reshape(-1)[:, None]
-    if kind.startswith("keep"):
-        return array.astype(bool)
-    if kind.startswith("drop"):
-        return ~array.astype(bool)
-    if kind == "zero_padded":
-        return np.asarray(np.any(array != 0, axis=-1))
-    return array != 0 if kind == "token_ids_pad0" else array > -1e3
 
 
 class Layout:
@@ -120,8 +89,17 @@ class Layout:
 
         A function of one example has no batch axis that would tell a state from a vector.
         """
+        if self.is_table(name):
+            return True
         is_lone = not self.has_batch and len(self.inputs[name].names) == 1
         return self.probe.is_parameter(name) and not (is_lone and bool(_STATE.search(name)))
+
+    def is_table(self, name: str) -> bool:
+        """Whether an argument holds a row for each position or distance, for all examples."""
+        if not self.contract.positions or not self.has_batch or name in self.contract.kinds:
+            return False
+        axes = self.inputs[name]
+        return bool(axes.at(*self.keys, *self.queries)) and not axes.at("batch")
 
     def key_parts(self) -> list[str]:
         """Arguments with content at each key position (values too); queries left out."""
@@ -134,7 +112,8 @@ class Layout:
                 if n not in cached and self._but_for_time(n) in wanted and not _QUERY.search(n)
             ]
             # Queries have the axes of new keys, and come first.
-            return [*new[max(0, len(new) - len(cached)) :], *cached]
+            new = new[max(0, len(new) - len(cached)) :]
+            return [*(new or self._projected_inside(cached)), *cached]
         parts = [n for n in self.content if self.inputs[n].at(*self.keys)]
         # Earlier weights and biases lie along the keys and are no keys.
         parts = [n for n in parts if self.contract.kinds.get(n) not in ("weights", "bias")]
@@ -142,6 +121,28 @@ class Layout:
             only = [n for n in parts if not _QUERY.search(n)]
             return only if only else parts
         return parts
+
+    def _projected_inside(self, cached: list[str]) -> list[str]:
+        """What new keys are made of where none are given: the queries' own input, as in GPT.
+
+        That the new steps are keys too is told by a causal pattern or by a longer cache.
+        """
+        results = [t for r in self.contract.returns for t in r.axes.split()]
+        if not cached or not (self.contract.causal or self.joined in results):
+            return []
+        return [n for n in self.content if n not in cached and self.inputs[n].at(self.new)][:1]
+
+    @property
+    def own_rows(self) -> np.ndarray:
+        """Pairs (query, key) that are one position, whose content is both."""
+        shift = 0 if self.is_self else self.n_keys - self.n_queries
+        same = np.arange(self.n_keys)[None] == np.arange(self.n_queries)[:, None] + shift
+        parts = self.key_parts()
+        if self.is_self:
+            return same if len(parts) == 1 else np.zeros_like(same)
+        cached = [n for n in parts if self._is_cached(n)]
+        inside = self._projected_inside(cached) if self.joined else []
+        return same if inside and parts == [*inside, *cached] else np.zeros_like(same)
 
     def query_parts(self) -> list[str]:
         """Arguments with content for the queries and for no key."""
@@ -175,13 +176,21 @@ class Layout:
     # -- results ----------------------------------------------------------------
 
     def contexts(self) -> Iterator[str]:
-        """Results that are neither weights nor indices."""
+        """Results that are neither weights nor indices, nor keys that are handed back."""
         for returned in self.contract.returns:
-            if returned.name != self.contract.weights and returned.role not in (
-                "index",
-                "log_weights",
+            if (
+                returned.name != self.contract.weights
+                and returned.role not in ("index", "log_weights")
+                and not self._is_of_keys(returned.name)
             ):
                 yield returned.name
+
+    def _is_of_keys(self, name: str) -> bool:
+        """Whether a result has a row for each key and none for a query, as a longer cache."""
+        if not self.keys or self.is_self or not self.queries:
+            return False
+        axes = self.outputs[name]
+        return bool(axes.at(*self.keys)) and not axes.at(*self.queries)
 
     def context(self, outcome: Outcome, name: str) -> np.ndarray | None:
         """A result as (batch, query, features), or None if it has not its declared shape."""

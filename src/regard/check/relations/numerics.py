@@ -23,7 +23,7 @@ def large_scores(bench: Bench) -> Verdict | None:
         return None
     names = [n for n in bench.probe.floats() if bench.contract.kinds.get(n) is None]
     names = [n for n in names if not layout(bench).is_learned(n)]
-    if not names:
+    if not names or _has_no_scores(bench):
         return None
     # Turned queries have scores of the other sign: those of every key may be far below 0.
     turned = set(layout(bench).query_parts())
@@ -69,6 +69,14 @@ def large_scores(bench: Bench) -> Verdict | None:
                 hidden="scores of order one are right; training reaches large ones late",
             )
     return holds()
+
+
+def _has_no_scores(bench: Bench) -> bool:
+    """Whether no score is declared and no softmax is recorded: attention by feature maps."""
+    if bench.contract.score not in (None, "none") or bench.contract.weights is not None:
+        return False
+    trace = bench.trace
+    return trace is not None and not isinstance(trace, Crash) and not trace.sites
 
 
 def _overflows_before(bench: Bench, args: dict[str, Any]) -> Any:

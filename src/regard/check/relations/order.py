@@ -52,6 +52,8 @@ def order_matters(bench: Bench) -> Verdict | None:
     here = layout(bench)
     if not here.contract.positions or here.contract.positions == "recurrent" or not here.keys:
         return None
+    if here.joined and here.contract.positions not in ("alibi", "relative"):
+        return None  # cached keys hold their positions already
     order = _order(here)
     if order is None:
         return None
@@ -159,8 +161,8 @@ def prefix(bench: Bench) -> Verdict | None:
     if axis in c.sizes or not (is_causal or is_decoder):
         return None
     n = bench.sizes[axis] - 2
-    if n < 1:
-        return None
+    if n < 1 or any(here.is_table(name) for name in c.inputs):
+        return None  # which rows of a table go with fewer positions is the author's choice
     short = bench.case.bench(bench.sizes.which, **{axis: n})
     args: dict[str, Any] = {}
     for name, value in bench.probe.args.items():

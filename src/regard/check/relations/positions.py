@@ -11,7 +11,7 @@ from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import VIEWS, readings, spread, weighing
 from regard.check.subject import Crash
 
-__all__ = ["by_distance", "plain_values", "rotation", "turned"]
+__all__ = ["after_cache", "by_distance", "plain_values", "rotation", "turned"]
 
 _OFFSETS = ("offset", "start", "position", "pos", "past", "start_pos", "shift")
 _CARRIED = VIEWS | {
@@ -110,18 +110,53 @@ def rotation(bench: Bench) -> Verdict | None:
     start = next(
         (float(v) for n, v in bench.probe.args.items() if n in _OFFSETS and _is_number(v)), 0.0
     )
+    cached = here.sizes["T_mem"] if here.joined else 0
     asked = False
     for reading in readings(bench):
         for part, axes, first in (
-            (reading.query, here.queries, start),
-            (reading.key, here.keys, 0.0),
+            (reading.query, here.queries, start + cached),
+            (reading.key, (here.new,) if cached else here.keys, float(cached)),
         ):
-            if part is None or part.shape[2] < 2 or part.shape[-1] % 2:
+            if part is None or part.shape[2] <= max(cached, 1) or part.shape[-1] % 2:
                 continue
             asked = True
+            part = (
+                part if axes == here.queries and part is reading.query else part[:, :, cached:]
+            )
             candidates = _unturned(here, bench.trace, part, axes, reading.heads)
             if not any(near(part, t, 1e-3) for c in candidates for t in turned(c, first)):
                 return fails("RG504", "queries or keys are not turned by their positions")
+    return holds() if asked else None
+
+
+@relation("new-steps-after-cache", "behind n cached keys the first new position is n", cost=2)
+def after_cache(bench: Bench) -> Verdict | None:
+    """Look whether new queries are turned as if nothing were cached."""
+    here = layout(bench)
+    if bench.contract.positions != "rotary" or not here.joined:
+        return None
+    if any(n in _OFFSETS for n in bench.contract.inputs):
+        return None  # where the new steps begin is told
+    cached, asked = here.sizes["T_mem"], False
+    for reading in readings(bench):
+        part = reading.query
+        if part is None or part.shape[2] < 2 or part.shape[-1] % 2:
+            continue
+        plain = list(_unturned(here, bench.trace, part, here.queries, reading.heads))
+        first = [
+            any(near(part, t, 1e-3) for c in plain for t in turned(c, n)) for n in (0, cached)
+        ]
+        asked |= any(first)
+        if first == [True, False]:
+            return fails(
+                "RG504",
+                f"new queries are turned from position 0 on; behind {cached} cached keys the "
+                f"first is at {cached}",
+                lines=(reading.site.scores.line,),
+                measured=(Measurement("first position of a query", "0", f"{cached}"),),
+                depends_on=("positions",),
+                hidden="every shape is right; without a cache it is right",
+            )
     return holds() if asked else None
 
 

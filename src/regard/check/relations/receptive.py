@@ -187,9 +187,8 @@ def _against(
     rows = _real_rows(here)
     live = rows & allowed.any(-1)
     asked = allowed & live[..., None]
-    if here.is_self and verb == "moves" and len(here.key_parts()) == 1:
-        # A position's own content is its query too.
-        other = ~np.eye(here.n_keys, dtype=bool)[None]
+    if verb == "moves":  # a position's own content may be its query too
+        other = ~here.own_rows[None]
         moved, still, asked = moved & other, still & other, asked & other
     leak = moved & ~allowed & live[..., None]
     miss = still & allowed & live[..., None]
@@ -288,6 +287,8 @@ def _real_rows(here: Layout) -> np.ndarray:
         mask = here.probe.masks.get(name)
         if mask is None or kind == "additive" or not here.queries:
             continue
+        if len(mask.real) not in (1, here.batch):
+            continue  # a table of pairs, whose first axis is no example
         if mask.axis in here.queries and mask.real.shape[-1] == here.n_queries:
             rows &= np.broadcast_to(mask.real, rows.shape)
     return rows

@@ -12,7 +12,14 @@ from regard.check.relations.many import answers
 from regard.check.relations.reading import weighing
 from regard.check.subject import Crash
 
-__all__ = ["carried_itself", "cell_state", "follows", "state_carried", "step_convention"]
+__all__ = [
+    "carried_itself",
+    "cell_state",
+    "follows",
+    "state_carried",
+    "state_scores",
+    "step_convention",
+]
 
 
 @relation("state-carried", "word t moves every later step", cost=2)
@@ -145,7 +152,10 @@ def cell_state(bench: Bench) -> Verdict | None:
     for i, cell in enumerate(cells):
         own = {n.index for n in cell.inputs if n.op == "param"}
         before = {
-            n.index for n in cells[:i] if own & {p.index for p in n.inputs if p.op == "param"}
+            n.index
+            for n in cells[:i]
+            if own & {p.index for p in n.inputs if p.op == "param"}
+            and n.inputs[0] is not cell.inputs[0]  # the other result of the same step
         }
         if not before or len(cell.inputs) < 2:
             continue
@@ -154,6 +164,48 @@ def cell_state(bench: Bench) -> Verdict | None:
         if not before & {state.index, *trace.above(state)}:
             return fails("RG803", "the state of a cell is not that of the step before")
     return holds() if asked else None
+
+
+@relation("state-scores", "the state h scores the source, and not the memory c", cost=1)
+def state_scores(bench: Bench) -> Verdict | None:
+    """Follow the scores of each step back to the results of the LSTM before it."""
+    trace = bench.trace
+    if trace is None or isinstance(trace, Crash) or bench.contract.convention is None:
+        return None
+    cells = [n for n in trace.nodes if n.op == "lstm_cell"]
+    memory = {n.inputs[2].index for n in cells if len(n.inputs) > 2}
+    states = {n.inputs[1].index for n in cells if len(n.inputs) > 2}
+    inner, asked = {n.index for n in cells}, False
+    for site in trace.sites:
+        near = _reached(site.scores, states | memory | inner)
+        if not near & (states | memory):
+            continue
+        asked = True
+        if near & memory and not near & states:
+            return fails(
+                "RG503",
+                "the memory c of the LSTM scores the source; the papers' state is h",
+                about=bench.contract.weights or "",
+                lines=tuple(n.line for n in trace.nodes if n.index in near and n.line)[:1],
+                depends_on=("convention",),
+                hidden="both have one size, and both train",
+            )
+    return holds() if asked else None
+
+
+def _reached(node: Any, ends: set[int]) -> set[int]:
+    """Which of the ends lie above a node, with none of them between."""
+    found, todo, seen = set[int](), [node], set[int]()
+    while todo:
+        one = todo.pop()
+        if one.index in seen:
+            continue
+        seen.add(one.index)
+        if one.index in ends:
+            found.add(one.index)
+        else:
+            todo += one.inputs
+    return found
 
 
 @relation("weights-follow-state", "words move the weights of their step or a later one", cost=2)

@@ -67,8 +67,17 @@ def values_own(bench: Bench) -> Verdict | None:
             continue
         for role in ("query", "key"):
             if nodes[role] is not None and _source(nodes[role]) is value:
+                if not _has_values(bench):
+                    continue  # keys are values by intent
                 return fails("RG304", f"the values are the projected {role} itself")
     return holds() if asked else None
+
+
+def _has_values(bench: Bench) -> bool:
+    """Whether anything is named a value, or is there for one: a third projection."""
+    named = {*bench.trace.params, *bench.contract.inputs}
+    projections = {n.rpartition(".")[0] for n in bench.trace.params if n.endswith("weight")}
+    return any(_VALUE.search(n) for n in named) or len(projections) > 2
 
 
 @relation(

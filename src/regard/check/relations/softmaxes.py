@@ -5,6 +5,7 @@ from typing import Any
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import layout
+from regard.check.relations.raw import formula
 from regard.check.relations.reading import VIEWS, readings
 from regard.check.subject import Crash
 from regard.check.trace.weighing import has_keys_of_its_own
@@ -180,9 +181,11 @@ def found(bench: Bench) -> Verdict | None:
     if bench.instance.library == "lists":
         return None
     live = trace.live()
-    if not any(s.weights.index in live for s in trace.sites):
-        return fails("RG303", "no result comes from a softmax")
-    return holds()
+    if any(s.weights.index in live for s in trace.sites):
+        return holds()
+    if bench.contract.score == "none" or formula(bench) is not None:
+        return None  # weights of another kind, or judged by what comes out
+    return fails("RG303", "no result comes from a softmax")
 
 
 @relation("heads-declared", "there are as many heads as declared", cost=1)
@@ -193,10 +196,15 @@ def heads(bench: Bench) -> Verdict | None:
     declared = bench.sizes["heads"]
     # Queries that no argument has, as learned ones, are counted with the heads.
     learned = not {"T", "T_dec"} & set(bench.contract.every_axis)
-    asked, n_keys = False, layout(bench).n_keys
-    for reading in readings(bench):
-        if reading.weights.shape[3] != n_keys:
-            continue  # what it weighs are no keys
+    here = layout(bench)
+    found = [r for r in readings(bench) if r.weights.shape[3] == here.n_keys]
+    # Heads that are modules of their own, or turns of a loop, have a softmax each.
+    if len(found) % declared == 0 and all(r.weights.shape[1] == 1 for r in found):
+        return holds() if found else None
+    asked = False
+    for reading in found:
+        if reading.weights.shape[0] != here.batch and here.has_batch:
+            continue  # heads and examples lie on one axis
         asked = True
         if learned and reading.weights.shape[1] % declared == 0:
             continue

@@ -177,6 +177,8 @@ def _over_given_keys(bench: Bench) -> bool | None:
     declared = contract.weights is not None or contract.score not in (None, "none")
     if trace is None or isinstance(trace, Crash):
         return declared or None
+    if contract.score == "none" and not trace.sites:
+        return False  # a distribution of another kind, as sparsemax, counts keys otherwise
     live, given = trace.live(), layout(bench).n_keys
     sites = [s for s in trace.sites if s.weights.index in live]
     if any(has_keys_of_its_own(s, given) for s in sites):

@@ -15,12 +15,12 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "RG2": ("polarity", "mask-missing", "mask-late", "mask-source", "new-axis", "mask-form"),
     "RG207": ("mask-missing", "option", "mask-source", "mask-form", "new-axis"),
     "RG203": ("triangle", "comparison", "shift", "offset", "option", "shape-of"),
-    "RG204": ("triangle", "comparison", "shift", "offset", "number"),
+    "RG204": ("triangle", "comparison", "shift", "offset", "number", "pair"),
     "RG206": ("mask-late", "nesting", "mask-form"),
-    "RG3": ("axis", "missing-axis", "default", "function", "nesting"),
+    "RG3": ("axis", "missing-axis", "default", "function", "nesting", "pair"),
     "RG304": ("name", "index", "transpose", "dropout", "order"),
     "RG305": ("function", "name", "own-function", "unused"),
-    "RG4": ("reshape", "transpose", "repeat", "axis", "order", "pattern"),
+    "RG4": ("reshape", "transpose", "repeat", "axis", "order", "pattern", "anew"),
     "RG403": ("root", "operator", "scale", "name", "nesting", "layer-size", "size", "shape-of"),
     "RG5": ("root", "operator", "scale", "function", "name", "nesting", "number", "layer-size"),
     "RG504": (
@@ -32,12 +32,14 @@ HINTS: Mapping[str, tuple[str, ...]] = {
         "sign",
         "number",
         "axis",
+        "written-size",
+        "pair",
     ),
     "RG503": ("name", "state", "order"),
-    "RG6": ("fill", "row-maximum", "empty-row"),
+    "RG6": ("fill", "row-maximum", "empty-row", "pair"),
     "RG7": ("gradient", "name", "own-function", "unused"),
-    "RG8": ("reshape", "layout", "repeat", "missing-axis", "axis", "transpose"),
-    "RG803": ("dropout", "cache-key", "in-place", "truth", "index", "name", "state"),
+    "RG8": ("reshape", "layout", "written-size", "repeat", "missing-axis", "axis", "transpose"),
+    "RG803": ("dropout", "anew", "cache-key", "in-place", "truth", "index", "name", "state"),
 }
 
 

@@ -1,6 +1,7 @@
 """Imports every family, which registers it."""
 
 from regard.check.repair.families import (  # noqa: F401
+    anew,
     arithmetic,
     axes,
     calls,
@@ -11,6 +12,7 @@ from regard.check.repair.families import (  # noqa: F401
     names,
     numbers,
     numerics,
+    pairs,
     scale,
     shapes,
     sizes,
@@ -18,4 +20,5 @@ from regard.check.repair.families import (  # noqa: F401
     subscripts,
     training,
     unused,
+    written_sizes,
 )
