@@ -104,3 +104,99 @@ def test_new_keys_join_a_cache_only_where_every_cached_argument_has_a_partner(
     assert contract.new_axis == axis
     if axis is not None:
         assert contract.key_axis == f"T_mem+{axis}"
+
+
+ROTARY = """
+import torch
+
+
+def rotate(x, start):
+    d = x.size(-1)
+    rate = 10000.0 ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
+    angle = torch.arange(start, start + x.size(2), dtype=x.dtype)[:, None] * rate
+    cos, sin = angle.cos().repeat(1, 2), angle.sin().repeat(1, 2)
+    a, b = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([-b, a], dim=-1) * sin
+
+
+def attend(q, k, v, past_k, past_v):
+    past = past_k.size(2)
+    q, k = rotate(q, past), rotate(k, past)
+    k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
+    new, total = q.size(2), k.size(2)
+    ahead = torch.ones(new, total, dtype=torch.bool).triu(total - new + 1)
+    scores = q @ k.transpose(2, 3) / q.size(-1) ** 0.5
+    return scores.masked_fill(ahead, float("-inf")).softmax(dim=-1) @ v
+"""
+NEW, PAST = "batch heads T_dec d_head", "batch heads T_mem d_head"
+TURNED = {
+    "inputs": {"q": NEW, "k": NEW, "v": NEW, "past_k": PAST, "past_v": PAST},
+    "returns": [{"name": "out", "axes": NEW}],
+    "score": "scaled_dot",
+    "causal": "bottom_right",
+    "positions": "rotary",
+}
+BLOCK = """
+import torch
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self, width, n):
+        super().__init__()
+        self.n = n
+        self.made, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x, past_k, past_v):
+        b, t, width = x.shape
+        q, k, v = (
+            p.view(b, t, self.n, -1).transpose(1, 2) for p in self.made(x).chunk(3, dim=-1)
+        )
+        k = torch.cat([past_k, k], dim=2)
+        v = torch.cat([past_v, v], dim=2)
+        seen = torch.ones(k.size(2), k.size(2), dtype=torch.bool).tril()[k.size(2) - t :]
+        scores = q @ k.transpose(2, 3) / q.size(-1) ** 0.5
+        y = scores.masked_fill(~seen, float("-inf")).softmax(dim=-1) @ v
+        return self.out(y.transpose(1, 2).reshape(b, t, width)), k, v
+"""
+LONGER = "batch heads T_mem+T_dec d_head"
+GROWING = {
+    "init": {"width": "d_model", "n": "heads"},
+    "inputs": {"x": "batch T_dec d_model", "past_k": PAST, "past_v": PAST},
+    "returns": [
+        {"name": "out", "axes": "batch T_dec d_model"},
+        {"name": "keys", "axes": LONGER},
+        {"name": "values", "axes": LONGER},
+    ],
+    "score": "scaled_dot",
+    "causal": "bottom_right",
+}
+
+
+def failing(source: str, entry: str, statements: dict[str, object]) -> dict[str, str]:
+    contract = Contract.from_mapping(statements)
+    results = judge(source, "/subjects/cached.py", entry, contract, strict=True, seconds=60.0)
+    assert not results.broken, results.broken
+    return {v.relation: v.rule for v in results.verdicts if v.state == "fails"}
+
+
+def test_cached_keys_that_are_turned_already_hold_every_relation() -> None:
+    pytest.importorskip("torch")
+    assert failing(ROTARY, "attend", TURNED) == {}
+
+
+def test_new_queries_that_are_turned_from_position_0_on_are_found() -> None:
+    pytest.importorskip("torch")
+    wrong = ROTARY.replace("rotate(q, past), rotate(k, past)", "rotate(q, 0), rotate(k, 0)")
+    assert failing(wrong, "attend", TURNED)["new-steps-after-cache"] == "RG504"
+
+
+def test_a_block_that_hands_back_its_longer_cache_holds_every_relation() -> None:
+    pytest.importorskip("torch")
+    assert failing(BLOCK, "Block", GROWING) == {}
+
+
+def test_new_keys_before_the_cached_ones_are_found() -> None:
+    pytest.importorskip("torch")
+    wrong = BLOCK.replace("[past_k, k]", "[k, past_k]")
+    assert "receptive-field" in failing(wrong, "Block", GROWING)

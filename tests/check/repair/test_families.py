@@ -51,6 +51,31 @@ MODULE = Contract.from_mapping(
 # The line as it is, the line as it should be, the family that knows.
 LINES = [
     ("out = (q @ k.mT).softmax(dim=1)", "out = (q @ k.mT).softmax(dim=-1)", "axis"),
+    (
+        "out = torch.exp(q - n) / torch.exp(q)",
+        "out = torch.exp(q - n) / torch.exp(q - n)",
+        "pair",
+    ),
+    ("out = torch.einsum('bqd->bq', q)", "out = 1.0 / torch.einsum('bqd->bq', q)", "pair"),
+    ("out = torch.sort(k, dim=1)", "out = torch.sort(k, dim=1, descending=True)", "pair"),
+    ("out = k[:, :n, :total]", "out = k[:, total - n:total, :total]", "pair"),
+    ("out = torch.arange(n)", "out = torch.arange(k.size(1))", "written-size"),
+    (
+        "out = q[:, :q.size(0)].unsqueeze(1)",
+        "out = q[:, :q.size(1)].unsqueeze(0)",
+        "written-size",
+    ),
+    ("out = k.T", "out = k.transpose(-2, -1)", "transpose"),
+    (
+        "out = torch.arange(n) - torch.arange(n)[:, None]",
+        "out = (torch.arange(n) - torch.arange(n)[:, None]).abs()",
+        "pair",
+    ),
+    (
+        "out = torch.zeros(2, batch, 3).view(batch, 6, 1)",
+        "out = torch.zeros(2, batch, 3).transpose(0, 1).reshape(batch, 6, 1)",
+        "reshape",
+    ),
     ("out = F.softmax(q @ k.mT)", "out = F.softmax(q @ k.mT, dim=-1)", "missing-axis"),
     ("out = q / q.sum(dim=-1)", "out = q / q.sum(dim=-1, keepdim=True)", "missing-axis"),
     ("out = q @ k.mT / n", "out = q @ k.mT / math.sqrt(n)", "root"),
@@ -140,6 +165,19 @@ def test_a_repair_of_a_function_is_among_the_candidates(
 
 LAYERS = [
     (
+        ("self.a = nn.ModuleList([nn.Linear(width, 3)] * 2)", "out = self.a[1](x)"),
+        (
+            "self.a = nn.ModuleList([nn.Linear(width, 3) for _ in range(2)])",
+            "out = self.a[1](x)",
+        ),
+        "anew",
+    ),
+    (
+        ("self.a = None", "self.a = out = x.sum() if self.a is None else self.a"),
+        ("self.a = None", "self.a = out = x.sum()"),
+        "anew",
+    ),
+    (
         ("self.a = nn.Linear(width, rest)", "out = self.a(x).view(3, -1)"),
         ("self.a = nn.Linear(width, width)", "out = self.a(x).view(3, -1)"),
         "layer-size",
@@ -228,3 +266,34 @@ def test_every_family_reads_what_it_does_not_know_without_an_error() -> None:
     for functions in families.values():
         for function in functions:
             list(function(program))
+
+
+def test_what_is_kept_from_call_to_call_may_be_made_at_each() -> None:
+    line = "if self.a is None:\n            self.a = x.sum()\n        out = self.a"
+    source = HEAD + LAYER.format(made="self.a = None", line=line)
+    wanted = HEAD + LAYER.format(
+        made="self.a = None", line="self.a = x.sum()\n        out = self.a"
+    )
+    program = Program(source, "made.py", "M", MODULE)
+    assert wanted in {patched(source, c.spans) for c in generate(program, ["anew"])}
+
+
+def test_a_running_sum_takes_the_factor_of_another_in_its_loop() -> None:
+    body = """total, out = q.sum(-1), q
+    for i in range(n):
+        old = total.sum()
+        total = total * old + 1
+        out = {sum} + 1"""
+    source = HEAD + PLAIN.format(line=body.format(sum="out"))
+    wanted = HEAD + PLAIN.format(line=body.format(sum="out * old.unsqueeze(-1)"))
+    program = Program(source, "made.py", "f", FUNCTION)
+    assert wanted in {patched(source, c.spans) for c in generate(program, ["pair"])}
+
+
+def test_a_number_that_says_where_positions_start_is_changed_at_both_calls() -> None:
+    turn = "def turn(x, start):\n    return x * start\n\n\n"
+    source = HEAD + turn + PLAIN.format(line="out = turn(q, 0), turn(k, 0)")
+    wanted = HEAD + turn + PLAIN.format(line="out = turn(q, total), turn(k, total)")
+    program = Program(source, "made.py", "f", FUNCTION)
+    found = {patched(source, c.spans) for c in generate(program, ["written-size"])}
+    assert wanted in found

@@ -97,7 +97,7 @@ def _level(
         return None
     rest = tuple(i for i in range(len(axes.shape)) if i not in (*at, *batch))
     opened = value.reshape(axes.shape).transpose(*batch, *rest, *at)
-    first = opened[(..., *([0] * len(at)))]
+    first = opened.reshape(*opened.shape[: opened.ndim - len(at)], -1)[..., 0]
     first = first if batch else first[None]
     if wanted is not None:
         if wanted.shape != first.shape:

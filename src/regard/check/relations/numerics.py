@@ -72,8 +72,8 @@ def large_scores(bench: Bench) -> Verdict | None:
 
 
 def _has_no_scores(bench: Bench) -> bool:
-    """Whether no score is declared and no softmax is recorded: attention by feature maps."""
-    if bench.contract.score not in (None, "none") or bench.contract.weights is not None:
+    """Whether no score is declared and no softmax is recorded: feature maps, sparsemax."""
+    if bench.contract.score not in (None, "none"):
         return False
     trace = bench.trace
     return trace is not None and not isinstance(trace, Crash) and not trace.sites

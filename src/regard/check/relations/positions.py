@@ -117,14 +117,14 @@ def rotation(bench: Bench) -> Verdict | None:
             (reading.query, here.queries, start + cached),
             (reading.key, (here.new,) if cached else here.keys, float(cached)),
         ):
-            if part is None or part.shape[2] <= max(cached, 1) or part.shape[-1] % 2:
+            if part is None or part.shape[-1] % 2:
+                continue
+            new = part if part is reading.query else part[:, :, cached:]
+            if new.shape[2] < 2:
                 continue
             asked = True
-            part = (
-                part if axes == here.queries and part is reading.query else part[:, :, cached:]
-            )
-            candidates = _unturned(here, bench.trace, part, axes, reading.heads)
-            if not any(near(part, t, 1e-3) for c in candidates for t in turned(c, first)):
+            candidates = _unturned(here, bench.trace, new, axes, reading.heads)
+            if not any(near(new, t, 1e-3) for c in candidates for t in turned(c, first)):
                 return fails("RG504", "queries or keys are not turned by their positions")
     return holds() if asked else None
 
@@ -143,11 +143,11 @@ def after_cache(bench: Bench) -> Verdict | None:
         if part is None or part.shape[2] < 2 or part.shape[-1] % 2:
             continue
         plain = list(_unturned(here, bench.trace, part, here.queries, reading.heads))
-        first = [
+        at_0, behind = (
             any(near(part, t, 1e-3) for c in plain for t in turned(c, n)) for n in (0, cached)
-        ]
-        asked |= any(first)
-        if first == [True, False]:
+        )
+        asked |= at_0 or behind
+        if at_0 and not behind:
             return fails(
                 "RG504",
                 f"new queries are turned from position 0 on; behind {cached} cached keys the "

@@ -127,9 +127,10 @@ def each_of(program: Program) -> Iterator[Change | None]:
             continue
         whole = program.text(node.value)
         for loop in program.ancestors(node):
-            if isinstance(loop, ast.For) and program.text(loop.iter) == whole:
-                if isinstance(loop.target, ast.Name):
-                    yield change(0.9, program.put(node, loop.target.id))
+            if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+                continue
+            if program.text(loop.iter) == whole:
+                yield change(0.9, program.put(node, loop.target.id))
 
 
 @family("pair")
@@ -147,3 +148,19 @@ def windows(program: Program) -> Iterator[Change | None]:
                 n, m = program.text(part.upper), program.text(other)
                 if n != m:
                     yield change(1.1, (*program.span(part), f"{m} - {n}:{m}"))
+
+
+@family("pair")
+def distances(program: Program) -> Iterator[Change | None]:
+    """A distance to both sides for a signed one, where places are taken from each other."""
+    for node in program.loads():
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+            continue
+        seen = program.seen(node)
+        if seen is None or not seen.is_tensor or seen.kind not in ("int", "index"):
+            continue
+        if program.is_torch:
+            yield change(1.2, program.put(node, f"({program.text(node)}).abs()"))
+        elif program.alias("numpy"):
+            text = f"{program.alias('numpy')}.abs({program.text(node)})"
+            yield change(1.2, program.put(node, text))
