@@ -22,7 +22,10 @@ _CAUSAL = re.compile(
     r"later (positions|tokens|keys|steps)|previous positions",
     re.IGNORECASE,
 )
-_NOT_CAUSAL = re.compile(r"\b(not|non|un)[- ]?causal|bidirectional attention", re.IGNORECASE)
+_NOT_CAUSAL = re.compile(
+    r"\b(not|non|un)[- ]?causal|\b(without|no) (a |any )?causal|bidirectional attention",
+    re.IGNORECASE,
+)
 _CAUSAL_NAMES = re.compile(
     r"^(causal|is_causal|causal_mask|future|future_mask|subsequent|subsequent_mask|ahead|later|"
     r"look_ahead|look_ahead_mask|lookahead|autoregressive|no_peek)$|^causal|causal_?mask",

@@ -30,6 +30,10 @@ _REAL = re.compile(
     re.IGNORECASE,
 )
 _OTHER = re.compile(r"\b(?:and|but|or)\s+(?:True|False|zeros?|ones?|[01])\b|\belse\b")
+_NOTHING_REAL = re.compile(
+    r"\b(no|not a|without an?y?) (real )?(token|word|key|entry|element|position|content)s?\b",
+    re.IGNORECASE,
+)
 _NOT_PAD = re.compile(r"(non|not|un|no)[- ]?(a )?(pad|mask|ignor|block|hidden)", re.IGNORECASE)
 _KEEP_NAMES = (
     *("valid", "keep", "real", "allowed", "visible", "present", "attendable", "observed"),
@@ -150,6 +154,8 @@ def _sentence(segment: str) -> str:
 
 
 def _kind(phrase: str) -> str:
+    if _NOTHING_REAL.search(phrase):
+        return "drop"
     if _NOT_PAD.search(phrase):
         return "keep"
     pad, real = _PAD.search(phrase), _REAL.search(phrase)
