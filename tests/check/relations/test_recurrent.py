@@ -93,3 +93,38 @@ def test_a_sum_of_cells_without_memory_is_no_repair() -> None:
         without, "/subjects/fed.py", "Decoder", contract, strict=True, seconds=200.0
     )
     assert failures(results) == {"state-of-the-step-before": "RG803"}
+
+
+LSTM = """
+import torch
+import torch.nn as nn
+
+
+class Decoder(nn.Module):
+    def __init__(self, emb_size, size, mem_size):
+        super().__init__()
+        self.W = nn.Linear(size, mem_size, bias=False)
+        self.cell = nn.LSTMCell(emb_size + mem_size, size)
+
+    def forward(self, words, start, memory):
+        h, c, states, alignment = start, torch.zeros_like(start), [], []
+        for word in words.unbind(1):
+            scores = torch.einsum("bd,btd->bt", self.W(h), memory)
+            alpha = scores.softmax(dim=-1)
+            context = torch.einsum("bt,btd->bd", alpha, memory)
+            h, c = self.cell(torch.cat([word, context], dim=-1), (h, c))
+            states.append(h)
+            alignment.append(alpha)
+        return torch.stack(states, dim=1), torch.stack(alignment, dim=1)
+"""
+
+
+@pytest.mark.parametrize(("asks", "found"), [("h", {}), ("c", {"state-scores": "RG503"})])
+def test_the_state_of_an_lstm_scores_and_not_its_memory(asks: str, found: dict) -> None:
+    source = LSTM.replace("self.W(h)", f"self.W({asks})")
+    contract = Contract.from_mapping(CONTRACT)
+    results = judge(source, "/subjects/lstm.py", "Decoder", contract, seconds=200.0)
+    assert not results.broken, results.broken
+    named = {v.relation: v.rule for v in results.failed}
+    assert found.items() <= named.items()
+    assert found or not named

@@ -322,6 +322,13 @@ def test_a_pattern_that_a_mask_brings_is_not_the_codes_own():
     assert intent(reading, cast(reading)).causal == "top_left"
 
 
+@pytest.mark.parametrize("words", ["ALiBi without a causal mask", "There is no causal mask"])
+def test_a_causal_mask_that_is_said_to_be_absent_is_none(words):
+    source = f"def attend(query, key):\n    '{words}.'\n    return query\n"
+    reading = read(source, "attend")
+    assert intent(reading, cast(reading)).causal is None
+
+
 BESIDE = """
     import torch
     from torch import nn

@@ -23,6 +23,8 @@ def meaning(text: str, name: str = "mask"):
         ("Masks are True on real tokens.", "keep"),
         ("mask: True = may attend.", "keep"),
         ("mask is 1 for words that are not padded.", "keep"),
+        ("mask is True where there is no token.", "drop"),
+        ("mask is 0 where there is no word.", "keep"),
         ("mask is additive.", "additive"),
         ("mask is added to the scores: 0, or a huge negative number.", "additive"),
     ],

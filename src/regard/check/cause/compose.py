@@ -125,6 +125,10 @@ def _place(
             return one, fixes
     edit = edits[0]
     span = Span(edit.line, edit.column, edit.end_line, max(edit.end_column, edit.column + 1))
+    # What an earlier call left is used at one line and kept at another, where it is mended.
+    stale = next((p for p in places if p.kind == "stale"), None)
+    if stale is not None:
+        return replace(stale, span=span), fixes
     near = places[0] if places else Suspect(span)
     return replace(near, span=span, what="", kind="", rule=""), fixes
 
