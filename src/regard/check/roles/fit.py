@@ -59,11 +59,11 @@ def _is_of_shapes(crash: Crash) -> bool:
 
 
 class Fit:
-    """Finds axes for one target within some seconds of wall time."""
+    """Finds axes for one target within some seconds of the processor's time."""
 
     def __init__(self, known: Known, *, seconds: float = 6.0) -> None:
         self.known = known
-        self.deadline = time.monotonic() + seconds
+        self.deadline = time.process_time() + seconds
         self.runs_when = ""  # the coincidence of sizes without which the target crashes
         self.farthest: Crash | None = None  # of the tries that failed
 
@@ -256,7 +256,7 @@ class Fit:
         join: str,
         seconds: float,
     ) -> Solver:
-        left = self.deadline + (1.0 if seconds <= 1.0 else 0.0) - time.monotonic()
+        left = self.deadline + (1.0 if seconds <= 1.0 else 0.0) - time.process_time()
         return Solver(
             self.known.loaded,
             self.known.reading,
