@@ -18,11 +18,13 @@ _PICKS = frozenset({"getitem", "embedding", "index_select", "gather"})
 @relation("heads-differ", "no two heads have the same weights", cost=1, everywhere=False)
 def heads_differ(bench: Bench) -> Verdict | None:
     """Compare the weights of heads that have a softmax each, or one for all."""
-    if bench.instance.library != "torch" or not bench.case.loaded.is_module:
+    here, is_module = layout(bench), bench.case.loaded.is_module
+    if not is_module or "heads" not in bench.contract.every_axis or here.n_keys < 2:
         return None
-    here = layout(bench)
     found = [r for r in readings(bench) if r.weights.shape[3] == here.n_keys]
-    found = [r for r in found if here.n_keys > 1 and r.site.contraction is not None]
+    found = [r for r in found if r.site.contraction is not None]
+    if len({r.site.contraction.index for r in found}) < len(found):
+        return None  # one softmax behind another
     if len(found) < 2 or any(r.weights.shape != found[0].weights.shape for r in found):
         return None
     if len(found) == here.n_queries and found[0].weights.shape[2] == 1:
