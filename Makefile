@@ -30,6 +30,8 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@# axe-core, which pages are held to, is one file in this package; its driver is not needed.
+	$(PIP) install --constraint constraints.txt --no-deps axe-playwright-python
 	@touch $@
 
 setup: $(VENV)/.dev

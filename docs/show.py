@@ -55,7 +55,7 @@ def made_up() -> Record:
     return Record(weights / weights.sum(axis=-1, keepdims=True), target, source, name="made up")
 
 
-def screenshots(collection: Collection) -> None:
+def screenshots(collection: Collection, out: Path) -> None:
     """Take the page at 1440 and at 360 pixels, in both themes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
@@ -79,7 +79,7 @@ def screenshots(collection: Collection) -> None:
                         "})()"
                     )
                     browser.move(left + 0.3 * wide, top + 0.3 * high)
-                    browser.picture(OUT / f"page-{width}-{theme}.png")
+                    browser.picture(out / f"page-{width}-{theme}.png")
         finally:
             browser.close()
 
@@ -94,7 +94,7 @@ def main() -> None:
     picture(OUT / "heads.svg", made_up(), kind="heads", title="made-up weights")
     if CHROMIUM is None:
         raise SystemExit(WHY)
-    screenshots(collection)
+    screenshots(collection, OUT)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ making, and every request that a page makes is written down.
 """
 
 import base64
+import importlib.util
 import json
 import os
 import select
@@ -20,6 +21,21 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 WHY = "no Chromium is installed (Debian: apt-get install chromium)"
+
+
+def _axe_core() -> Path | None:
+    """Return axe-core's one file: what AXE_CORE names, or that of an installed package."""
+    if "AXE_CORE" in os.environ:
+        return Path(os.environ["AXE_CORE"])
+    # Found and not imported: it would import a driver of its own, which is not needed.
+    package = importlib.util.find_spec("axe_playwright_python")
+    if package is None or not package.submodule_search_locations:
+        return None
+    return Path(package.submodule_search_locations[0]) / "axe.min.js"
+
+
+AXE = _axe_core()
+WHY_NOT_AXE = "no axe-core (pip install --no-deps axe-playwright-python, or AXE_CORE=a file)"
 _PATIENCE = 120.0  # seconds; a busy machine is slow, and only a dead browser takes this long
 
 # The browser reads from its descriptor 3 and writes to its descriptor 4.
@@ -221,6 +237,15 @@ class Browser:
                 windowsVirtualKeyCode=number,
                 text=text if kind == "keyDown" else "",
             )
+
+    def axe(self) -> list[list[str]]:
+        """Return what axe-core finds wrong with the page: name, impact, and an element."""
+        assert AXE is not None, WHY_NOT_AXE
+        self.run(AXE.read_text("utf-8") + "; 0")
+        return self.run(
+            "axe.run().then((all) => all.violations.map((one) => "
+            "[one.id, one.impact, one.nodes[0].html.slice(0, 120)]))"
+        )
 
     def picture(self, path: Path, *, whole: bool = False) -> Path:
         """Save what is seen, or the whole page, as PNG."""

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import tokenize
 import zipfile
 import zlib
 from typing import Any
@@ -16,6 +17,7 @@ __all__ = ["NoArraysError", "arrays_of"]
 _BROKEN = (
     *(ArithmeticError, EOFError, KeyError, MemoryError, OSError, RuntimeError),
     *(TypeError, ValueError, struct.error),
+    *(tokenize.TokenError, SyntaxError),  # what NumPy's reading of a header lets through
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
 )
 

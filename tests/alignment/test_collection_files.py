@@ -6,7 +6,7 @@ import pytest
 from regard.alignment import Alignment
 from regard.alignment.collection import Collection
 from regard.alignment.collection_files import read_collection, write_collection
-from regard.alignment.counterfactual import Counterfactual
+from regard.alignment.counterfactual import ByPosition, Counterfactual
 from regard.alignment.record import Record
 from regard.errors import InputError, RegardError, ShapeError
 
@@ -18,7 +18,17 @@ def weights(*shape):
 
 @pytest.fixture
 def collection():
-    changed = {"permute": Counterfactual(["a", "q", "c"], [0.0, 0.75, 1 / 3])}
+    others = [["a", "b", "c", "d", "猫"]] * 3
+    changed = {
+        "permute": Counterfactual(["a", "q", "c"], [0.0, 0.75, 1 / 3]),
+        "ablate": Counterfactual(
+            ["a", "q", ""],
+            [0.1, 0.2, 1 / 7],
+            unaltered=["x", "猫", " "],
+            how="without the largest",
+            positions=ByPosition(others, weights(3, 5)),
+        ),
+    }
     return Collection(
         [
             Record(
@@ -125,6 +135,18 @@ GOOD = '{"weights": [[1.0, 0.0]], "target": ["a"], "source": ["x", "y"]}'
         ("a.json", '{"weights": [[1.0]], "target": ["a"]}', r"`source`, a list of tokens"),
         (
             "a.json",
+            GOOD[:-1] + ', "counterfactuals": {"ablate": {"target": ["a"], "difference": [0.5],'
+            ' "positions": {"target": [["a"]], "difference": [[0.5]]}}}}',
+            r"positions of 'ablate' do not fit on axis T_enc",
+        ),
+        (
+            "a.json",
+            GOOD[:-1] + ', "counterfactuals": {"ablate": {"target": ["a"], "difference": [0.5],'
+            ' "positions": 7}}}',
+            r"an object with target and difference",
+        ),
+        (
+            "a.json",
             '{"weights": [[1.0]], "target": "a", "source": ["b"]}',
             r"no list of tokens",
         ),
@@ -138,6 +160,8 @@ GOOD = '{"weights": [[1.0, 0.0]], "target": ["a"], "source": ["x", "y"]}'
         ("a.txt", GOOD, r"the format is not known"),
         ("a.npz", "PK nonsense", r"no NPZ file"),
         ("a.npz", "", r"no NPZ file"),
+        ("a.npy", "", r"no NPY file"),
+        ("a.npy", "\x93NUMPY nonsense", r"no NPY file"),
     ],
 )
 def test_a_malformed_file_gives_one_error_that_says_where(tmp_path, name, text, words):
@@ -203,3 +227,28 @@ def test_the_kind_of_an_error_is_kept(tmp_path):
     (tmp_path / "a.json").write_text(GOOD.replace('["a"]', '["a", "b"]'))
     with pytest.raises(ShapeError, match=r"a\.json: Alignment"):
         read_collection(tmp_path / "a.json")
+
+
+def test_one_array_is_read_by_position_and_nothing_is_unpickled(tmp_path):
+    np.save(tmp_path / "w.npy", weights(2, 3, 5, 7))
+    (one,) = read_collection(tmp_path / "w.npy")
+    np.testing.assert_array_equal(one.weights, weights(2, 3, 5, 7))
+    assert one.target == tuple("01234")
+    np.save(tmp_path / "bad.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="not unpickled"):
+        read_collection(tmp_path / "bad.npy")
+    with pytest.raises(InputError, match="the format is not known"):
+        write_collection(tmp_path / "out.npy", [one])
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (2, 2, 2, 2, 2)])
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_an_array_of_other_axes_is_told_by_its_shape(tmp_path, suffix, shape):
+    path = tmp_path / f"w{suffix}"
+    if suffix == ".npy":
+        np.save(path, np.zeros(shape))
+    else:
+        np.savez(path, weights=np.zeros(shape))
+    with pytest.raises(ShapeError, match=r"got +weights \(") as error:
+        read_collection(path)
+    assert str(error.value).startswith(str(path))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.alignment import Alignment
+from regard.alignment import Alignment, Record
 from regard.errors import BackendError, InputError, RegardError, ShapeError
 
 SOURCE = ["p", "h", "o", "n", "e", "s", "!"]
@@ -245,3 +245,20 @@ def test_the_module_needs_no_plotting_library():
         "assert not {'torch', 'matplotlib'} & set(sys.modules), 'imported too much'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind", "said"),
+    [
+        (np.array([[1 + 2j, 0]]), BackendError, "elements of type complex128"),
+        ([["1", "0"]], BackendError, "elements of type <U1"),
+        (np.array([["2020-01-01", "2020-01-02"]], "M8[D]"), BackendError, "datetime64"),
+        ([[10**400, 0]], BackendError, "no array of numbers"),
+        ([[1e308, 1e308]], InputError, "sums to inf"),
+    ],
+)
+def test_what_numpy_would_quietly_read_as_numbers_is_refused(weights, kind, said):
+    with pytest.raises(kind, match=said):
+        Alignment(weights, ["a"], ["x", "y"])
+    with pytest.raises(kind, match=said):
+        Record(weights, ["a"], ["x", "y"])

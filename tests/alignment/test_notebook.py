@@ -39,3 +39,15 @@ def test_a_collection_shows_its_first_record_and_lists_all():
     many = Collection([record(str(place)) for place in range(23)])._repr_html_()
     assert "and 3 more" in many
     assert plain(many)
+
+
+def test_where_html_is_left_out_the_text_names_tokens_and_sizes():
+    one = record(model="m")
+    assert repr(one) == (
+        "Record(name='one', model='m', layers=2, heads=3, T_dec=5, T_enc=7, "
+        "target=['a', 'b', 'c', 'd', 'e'], source=['t', 'u', 'v', 'w', 'x', 'y', 'z'])"
+    )
+    many = repr(Collection([record(str(place)) for place in range(23)]))
+    assert many.startswith("Collection of 23:\n  Record(name='0'")
+    assert many.endswith("\n  and 20 more")
+    assert len(many.splitlines()) == 5

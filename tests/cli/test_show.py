@@ -107,3 +107,35 @@ def test_what_predict_prints_is_shown(model, folder, capsys):
     assert run(["show", "out.jsonl"]) == 0
     records = data(folder / "out.html")
     assert [one["source"][:3] for one in records] == [list("abc"), list("cab")]
+
+
+def test_a_model_and_a_text_are_shown_with_what_else_it_would_have_written(model, folder):
+    (folder / "pairs.tsv").write_text("abc\tA B C\n\nca\tC A\n")
+    assert run(["show", str(model), "pairs.tsv", "--counterfactuals"]) == 0
+    one, two = data(folder / "pairs.html")
+    assert (one["name"], two["name"]) == ("1", "3")
+    assert list(one["counterfactuals"]) == ["permute", "uniform", "ablate"]
+    assert "shuffled" in one["counterfactuals"]["permute"]["how"]
+    assert set(one["counterfactuals"]["ablate"]["positions"]) == {"at", "words"}
+    assert run(["show", str(model), "pairs.tsv", "--force"]) == 0
+    assert data(folder / "pairs.html")[0]["counterfactuals"] == {}
+    assert "regard show" in (folder / "pairs.html").read_text()
+
+
+def test_models_are_compared_by_their_own_answers(model, folder, capsys):
+    (folder / "words.txt").write_text("abc\ncab\n")
+    again = folder / "again"
+    __import__("shutil").copytree(model, again)
+    assert run(["show", str(model), "again", "words.txt", "--own"]) == 0
+    assert "2 sentences, 2 models" in capsys.readouterr().out
+    assert {one["model"] for one in data(folder / "words.html")} == {"model", "again"}
+
+
+def test_options_of_models_are_refused_with_files(model, folder, capsys):
+    assert run(["show", "looked.npz", "--own"]) == 2
+    assert "--own asks a model" in capsys.readouterr().err
+    assert run(["show", str(model)]) == 2
+    assert "pairs.tsv" in capsys.readouterr().err
+    (folder / "empty.tsv").write_text("\tx\n")
+    assert run(["show", str(model), "empty.tsv"]) == 2
+    assert "no sentence pair" in capsys.readouterr().err

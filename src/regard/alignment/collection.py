@@ -63,6 +63,11 @@ class Collection:
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
 
+    def __repr__(self) -> str:
+        shown = "".join(f"\n  {record!r}," for record in self.records[:3])
+        rest = f"\n  and {len(self) - 3} more" if len(self) > 3 else ""
+        return f"Collection of {len(self)}:{shown}{rest}"
+
     def __getitem__(self, place: int) -> Record:
         return self.records[place]
 

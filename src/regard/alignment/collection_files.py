@@ -5,6 +5,8 @@
     or one alignment, as :meth:`regard.alignment.Alignment.to_json` writes it.
 ``.jsonl``
     One record a line: so `regard predict --format json --align` prints them.
+``.npy``
+    One array as `numpy.save` writes it, ``weights`` alone; it can be read only.
 ``.npz``
     Arrays ``weights_0``, ``weights_1`` ... and all else as JSON text in ``header``. A file of
     someone else's needs ``weights`` with two to four axes; arrays of strings ``target`` and
@@ -14,23 +16,23 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.alignment.collection import Collection
-from regard.alignment.counterfactual import Counterfactual
+from regard.alignment.collection_arrays import Numbers, array_form, npz_arrays, own_form
+from regard.alignment.counterfactual import ByPosition, Counterfactual
 from regard.alignment.record import Record
 from regard.errors import InputError, RegardError, explain
 from regard.files import unreadable, write_atomically
-from regard.npz import NoArraysError, arrays_of
 
-__all__ = ["SUFFIXES", "read_collection", "write_collection"]
+__all__ = ["SUFFIXES", "check_suffix", "read_collection", "write_collection"]
 
 SUFFIXES = (".json", ".jsonl", ".npz")
 """What a file of alignments may be called; the suffix decides how it is written."""
+_ARRAY = ".npy"  # read, not written: it has no place for tokens
 _KIND = "regard alignments"
 _VERSION = 1
 _TOKENS = (("source", "source_symbols"), ("target", "target_symbols"))
@@ -42,7 +44,7 @@ def read_collection(path: Path | str) -> Collection:
     Parameters
     ----------
     path : path
-        Its suffix says the format: one of :data:`SUFFIXES`.
+        Its suffix says the format: one of :data:`SUFFIXES`, or ``.npy``.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def read_collection(path: Path | str) -> Collection:
         and the line or the record.
     """
     path = Path(path)
-    suffix = _suffix(path)
+    suffix = check_suffix(path, _ARRAY)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -68,7 +70,9 @@ def read_collection(path: Path | str) -> Collection:
                 missing="`regard predict MODEL TEXT --format json --align` prints one",
             )
         ) from error
-    if suffix == ".npz":
+    if suffix == _ARRAY:
+        entries = iter([(str(path), array_form(path, data))])
+    elif suffix == ".npz":
         entries = _from_npz(path, data)
     else:
         entries = _from_text(path, data, suffix == ".jsonl")
@@ -112,7 +116,7 @@ def write_collection(
         The file exists or cannot be written, or `made_by` holds what JSON cannot.
     """
     path, collection = Path(path), Collection(collection)
-    suffix = _suffix(path)
+    suffix = check_suffix(path)
     if path.exists() and not force:
         raise InputError(
             explain(
@@ -143,13 +147,6 @@ def write_collection(
         data = (text + "\n").encode("utf-8")
     write_atomically(path, data)
     return path
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """An array from an NPZ, which JSON's lists must not be mistaken for."""
-
-    array: Any
 
 
 def _from_text(path: Path, data: bytes, lines: bool) -> Iterator[tuple[str, Any]]:
@@ -190,17 +187,7 @@ def _listed(path: Path, form: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _from_npz(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
-    try:
-        arrays = arrays_of(data)
-    except NoArraysError as error:
-        raise InputError(
-            explain(
-                f"{path}: this is no NPZ file of alignments",
-                expected="arrays of numbers and of strings, as numpy.savez writes them",
-                got=str(error)[:200],
-                help="numpy.savez('weights.npz', weights=..., source=..., target=...)",
-            )
-        ) from error
+    arrays = npz_arrays(path, data)
     if "header" in arrays:
         form = _loaded(str(arrays["header"]), f"{path}: header")
         if not isinstance(form, dict) or not isinstance(form.get("records"), list):
@@ -209,20 +196,12 @@ def _from_npz(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
             weights = arrays.get(f"weights_{number}")
             if weights is None or not isinstance(record, dict):
                 raise _malformed(where, f"the array weights_{number}", ", ".join(arrays)[:200])
-            yield where, {**record, "weights": _Numbers(weights)}
+            yield where, {**record, "weights": Numbers(weights)}
         return
     if "weights" not in arrays:
         names = ", ".join(arrays)[:200] or "no array"
         raise _malformed(str(path), "an array `weights` (T_dec, T_enc), or `header`", names)
-    weights = arrays["weights"]
-    form = {"weights": _Numbers(weights)}
-    for axis, side in ((-2, "target"), (-1, "source")):
-        tokens = arrays.get(side)
-        if tokens is not None:
-            form[side] = np.atleast_1d(tokens).tolist()
-        elif weights.ndim >= 2:
-            form[side] = [str(place) for place in range(weights.shape[axis])]
-    yield str(path), form
+    yield str(path), own_form(arrays["weights"], arrays)
 
 
 def _record(form: Any, number: int) -> Record:
@@ -251,7 +230,7 @@ def _record(form: Any, number: int) -> Record:
     if not isinstance(made, Mapping):
         raise _malformed("`made_by`", "an object", type(made).__name__)
     return Record(
-        weights.array if isinstance(weights, _Numbers) else weights,
+        weights.array if isinstance(weights, Numbers) else weights,
         tokens["target"],
         tokens["source"],
         name=form.get("name", str(number)),
@@ -270,7 +249,24 @@ def _counterfactual(name: str, form: Any) -> Counterfactual:
             "an object with target and difference",
             str(form)[:60],
         )
-    return Counterfactual(form["target"], form["difference"])
+    places = form.get("positions")
+    if places is not None and not (
+        isinstance(places, Mapping) and {"target", "difference"} <= set(places)
+    ):
+        raise _malformed(
+            f"the positions of the counterfactual {name!r}",
+            "an object with target and difference",
+            str(places)[:60],
+        )
+    return Counterfactual(
+        form["target"],
+        form["difference"],
+        unaltered=form.get("unaltered"),
+        how=form.get("how", ""),
+        positions=None
+        if places is None
+        else ByPosition(places["target"], places["difference"]),
+    )
 
 
 def _form(record: Record) -> dict[str, Any]:
@@ -285,8 +281,24 @@ def _form(record: Record) -> dict[str, Any]:
     }
     if record.counterfactuals:
         form["counterfactuals"] = {
-            name: {"target": list(value.target), "difference": list(value.difference)}
-            for name, value in record.counterfactuals.items()
+            name: _counterfactual_form(value) for name, value in record.counterfactuals.items()
+        }
+    return form
+
+
+def _counterfactual_form(value: Counterfactual) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "target": list(value.target),
+        "difference": list(value.difference),
+    }
+    if value.unaltered is not None:
+        form["unaltered"] = list(value.unaltered)
+    if value.how:
+        form["how"] = value.how
+    if value.positions is not None:
+        form["positions"] = {
+            "target": [list(row) for row in value.positions.target],
+            "difference": value.positions.difference.tolist(),
         }
     return form
 
@@ -316,13 +328,20 @@ def _loaded(text: str, where: str) -> Any:
         raise _malformed(where, "JSON", "lists too deep to be weights") from error
 
 
-def _suffix(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+def check_suffix(path: Path | str, *more: str) -> str:
+    """Return what a name ends in, if it is one of :data:`SUFFIXES` or of `more`.
+
+    Raises
+    ------
+    InputError
+        It is not.
+    """
+    suffix, known = Path(path).suffix.lower(), (*SUFFIXES, *more)
+    if suffix not in known:
         raise InputError(
             explain(
                 f"{path}: the format is not known",
-                expected=f"a name that ends in {', '.join(SUFFIXES)}",
+                expected=f"a name that ends in {', '.join(known)}",
                 got=suffix or "no suffix",
             )
         )

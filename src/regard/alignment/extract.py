@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.alignment.links import Links
-from regard.errors import BackendError, InputError, ShapeError, explain
+from regard.alignment.numbers import numbers_of
+from regard.errors import InputError, ShapeError, explain
 
 __all__ = ["agreeing", "entropic", "itermax", "mutual", "threshold"]
 
@@ -211,16 +212,7 @@ def _pair(name: str, forward: Any, backward: Any) -> tuple[Weights, Weights]:
 
 
 def _matrix(name: str, argument: str, weights: Any) -> Weights:
-    try:
-        matrix = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise BackendError(
-            explain(
-                f"{name}(): `{argument}` is no array of numbers",
-                expected=f"{argument} (T_dec, T_enc)",
-                got=f"{type(weights).__name__}: {str(error).splitlines()[0]}",
-            )
-        ) from error
+    matrix = numbers_of(weights, f"{name}()", f"{argument} (T_dec, T_enc)", argument=argument)
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(
             explain(

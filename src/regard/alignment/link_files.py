@@ -31,7 +31,7 @@ from regard.alignment.text_lines import text_lines
 from regard.errors import InputError, explain
 from regard.files import write_atomically
 
-__all__ = ["FORMATS", "Format", "LinkFile", "read_links", "write_links"]
+__all__ = ["FORMATS", "Format", "LinkFile", "link_lines", "read_links", "write_links"]
 
 Format = Literal["pharaoh", "naacl"]
 """A sentence pair a line (``0-0 1-2``), or a link a line (``sentence source target``)."""
@@ -195,6 +195,30 @@ def write_links(
         As :class:`LinkFile` has them; written by naacl alone, with as many digits as it takes
         to read the same number.
     """
+    lines = link_lines(sentences, format=format, base=base, confidences=confidences)
+    write_atomically(Path(path), "".join(f"{line}\n" for line in lines).encode())
+
+
+def link_lines(
+    sentences: Iterable[Gold | Links],
+    *,
+    format: Format = "pharaoh",  # noqa: A002 - the field's word for it
+    base: int | None = None,
+    confidences: Sequence[Mapping[Link, float]] = (),
+) -> list[str]:
+    """Return the lines of such a file.
+
+    Parameters
+    ----------
+    sentences : iterable of Gold or of sets of (source, target)
+    format, base, confidences
+        As :func:`write_links` takes them.
+
+    Returns
+    -------
+    lines : list of str
+        Without their ends.
+    """
     base = base if base is not None else FORMATS.index(format)
     lines = []
     for number, links in enumerate(sentences, 1):
@@ -208,7 +232,7 @@ def write_links(
                 confidence = known.get((s - base, t - base))
                 behind = "" if confidence is None else f" {confidence!r}"
                 lines.append(f"{number} {s} {t} {'S' if sure else 'P'}{behind}")
-    write_atomically(Path(path), "".join(f"{line}\n" for line in lines).encode())
+    return lines
 
 
 def _pharaoh(lines: list[str], path: Path) -> tuple[list[_Raw], int]:

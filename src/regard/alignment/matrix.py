@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import BackendError, InputError, ShapeError, explain
+from regard.alignment.numbers import numbers_of
+from regard.errors import InputError, ShapeError, explain
 
 __all__ = ["TOLERANCE", "Alignment"]
 
@@ -69,7 +70,7 @@ class Alignment:
         source: Sequence[str],
         made_by: Mapping[str, Any] | None = None,
     ) -> None:
-        matrix = _numbers(weights)
+        matrix = numbers_of(weights, "Alignment()", "weights (T_dec, T_enc)")
         _check_shape(matrix)
         for name, axis, tokens in (("target", 0, target), ("source", 1, source)):
             _check_tokens(name, tokens, matrix.shape, axis)
@@ -253,20 +254,6 @@ class Alignment:
         return cls.from_dict(data)
 
 
-def _numbers(weights: Any) -> NDArray[np.float64]:
-    try:
-        # Not np.array(weights): it warns of tensors, whose __array__ knows no copying.
-        return np.asarray(weights, dtype=np.float64).copy()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise BackendError(
-            explain(
-                "Alignment(): `weights` is no array of numbers",
-                expected="weights (T_dec, T_enc), an array or nested lists of equal length",
-                got=f"{type(weights).__name__}: {str(error).splitlines()[0]}",
-            )
-        ) from error
-
-
 def _check_shape(weights: NDArray[np.float64]) -> None:
     if weights.ndim == 2 and weights.size:
         return
@@ -322,7 +309,8 @@ def _check_values(weights: NDArray[np.float64]) -> None:
                     got=f"weights[{step}, {state}] = {weights[step, state]}",
                 )
             )
-    sums = weights.sum(axis=1)
+    with np.errstate(over="ignore"):  # a sum beyond all numbers is not 1 either
+        sums = weights.sum(axis=1)
     off = weights.any(axis=1) & (np.abs(sums - 1) > TOLERANCE)
     if off.any():
         step = int(np.flatnonzero(off)[0])

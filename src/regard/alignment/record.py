@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from regard.alignment.counterfactual import ALTERATIONS, Alteration, Counterfactual
 from regard.alignment.matrix import TOLERANCE, Alignment
-from regard.errors import BackendError, InputError, RegardError, ShapeError, explain
+from regard.alignment.numbers import numbers_of
+from regard.errors import InputError, RegardError, ShapeError, explain
 
 __all__ = ["Record"]
+
+_SHOWN = 20  # tokens, where a record is told as text
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ class Record:
         object.__setattr__(
             self,
             "counterfactuals",
-            _checked(counterfactuals or {}, len(target)),
+            _checked(counterfactuals or {}, len(target), len(source)),
         )
         object.__setattr__(self, "made_by", dict(made_by or {}))
 
@@ -114,6 +117,14 @@ class Record:
 
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.target, self.source, self.name, self.model))
+
+    def __repr__(self) -> str:
+        layers, heads, steps, states = self.weights.shape
+        return (
+            f"Record(name={self.name!r}, model={self.model!r}, layers={layers}, heads={heads}, "
+            f"T_dec={steps}, T_enc={states}, target={_few(self.target)}, "
+            f"source={_few(self.source)})"
+        )
 
     def alignment(self, *, layer: int, head: int | Literal["mean"]) -> Alignment:
         """Return one head's alignment, or the mean of the layer's heads.
@@ -198,18 +209,13 @@ class Record:
         )
 
 
+def _few(tokens: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, tokens[:_SHOWN]))
+    return f"[{shown}{', ...' if len(tokens) > _SHOWN else ''}]"
+
+
 def _stacked(weights: Any) -> NDArray[np.float64]:
-    try:
-        # Not np.array(weights): it warns of tensors, whose __array__ knows no copying.
-        matrix = np.asarray(weights, dtype=np.float64).copy()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise BackendError(
-            explain(
-                "Record(): `weights` is no array of numbers",
-                expected="weights (layers, heads, T_dec, T_enc)",
-                got=f"{type(weights).__name__}: {str(error).splitlines()[0]}",
-            )
-        ) from error
+    matrix = numbers_of(weights, "Record()", "weights (layers, heads, T_dec, T_enc)")
     if not 2 <= matrix.ndim <= 4 or not matrix.size:
         wrong = "has an empty axis" if 2 <= matrix.ndim <= 4 else f"has {matrix.ndim} axes"
         raise ShapeError(
@@ -251,7 +257,7 @@ def _check_heads(
 ) -> None:
     # The first head's alignment checks the tokens, and says what is wrong with them.
     suspects = [(0, 0)]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         sums = weights.sum(axis=-1)
         fine = np.isfinite(sums) & ((np.abs(sums - 1) <= TOLERANCE) | (sums == 0))
         fine &= (weights >= 0).all(axis=-1)
@@ -267,7 +273,7 @@ def _check_heads(
 
 
 def _checked(
-    given: Mapping[Alteration, Counterfactual], steps: int
+    given: Mapping[Alteration, Counterfactual], steps: int, states: int
 ) -> dict[Alteration, Counterfactual]:
     for name, value in given.items():
         if name not in ALTERATIONS or not isinstance(value, Counterfactual):
@@ -282,6 +288,14 @@ def _checked(
                     f"Record(): the counterfactual {name!r} does not fit on axis T_dec",
                     expected=f"{steps} steps",
                     got=f"{len(value.target)} steps",
+                )
+            )
+        if value.positions is not None and value.positions.difference.shape[1] != states:
+            raise ShapeError(
+                explain(
+                    f"Record(): the positions of {name!r} do not fit on axis T_enc",
+                    expected=f"{states} positions",
+                    got=f"{value.positions.difference.shape[1]} positions",
                 )
             )
     return dict(given)

@@ -136,7 +136,7 @@ def _scale(left: float, y: float) -> list[str]:
     parts = [_text(left, y + 10, "0", color=QUIET)]
     parts += [
         f'<rect x="{left + 12 + 2.5 * place:.1f}" y="{y:.1f}" width="2.6" height="10"'
-        f' fill="{color}"/>'
+        f' fill="{color}" shape-rendering="crispEdges"/>'
         for place, color in enumerate(ramp)
     ]
     return [*parts, _text(left + 120, y + 10, "1  weight", color=QUIET)]

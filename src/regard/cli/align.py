@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.alignment.symmetrize import METHODS
+from regard.cli.align_options import refuse_existing
 from regard.cli.align_train import links, train
+from regard.cli.align_weights import extract
+from regard.cli.align_words import words
 from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
 from regard.cli.streams import say
@@ -157,7 +160,7 @@ def symmetrize(
     from regard.alignment.link_files import read_links, write_links
     from regard.alignment.symmetrize import symmetrize as combined
 
-    _refuse_existing(out, force, forward, backward)
+    refuse_existing(out, force, forward, backward)
     given: dict[str, Any] = {"base": _number(base), "sentences": sentences}
     one = read_links(forward, **given)
     other = read_links(backward, target_first=backward_target_first, **given)
@@ -196,7 +199,7 @@ def convert(
     """
     from regard.alignment.link_files import read_links, write_links
 
-    _refuse_existing(out, force, links)
+    refuse_existing(out, force, links)
     if form == "naacl" and out_base == "0":
         raise InputError(
             explain(
@@ -217,6 +220,10 @@ def convert(
     )
     _say_lost(read, form)
     return 0
+
+
+align.add_command(words)
+align.add_command(extract)
 
 
 def _number(base: str | None) -> int | None:
@@ -268,29 +275,6 @@ def _common_count(*files: tuple[str, "LinkFile"]) -> int:
 
 def _filled(sentences: Sequence[Any], count: int, empty: Any) -> list[Any]:
     return [*sentences, *[empty] * (count - len(sentences))]
-
-
-def _refuse_existing(out: str, force: bool, *inputs: str) -> None:
-    import os
-
-    there = [path for path in inputs if os.path.exists(path)]
-    if os.path.exists(out) and any(os.path.samefile(out, path) for path in there):
-        raise InputError(
-            explain(
-                f"{out}: the output is the input",
-                expected="another file to write to",
-                got="a file that is read",
-            )
-        )
-    if os.path.exists(out) and not force:
-        raise InputError(
-            explain(
-                f"{out}: the file exists",
-                expected="a new file",
-                got="one that would be written over",
-                help="choose another name, or give --force",
-            )
-        )
 
 
 def _sizes(path: str) -> list[tuple[int, int]]:

@@ -28,6 +28,8 @@ regard show looked.jsonl                                       # writes looked.h
 regard show before.npz after.npz --out compared.html
 regard show looked.jsonl --sentence 2 --out second.svg
 regard show looked.npz --sentence 1 --layer 3 --picture heads --out heads.pdf
+regard show my-model pairs.tsv --counterfactuals               # writes pairs.html
+regard show before after words.txt --own --out compared.html
 """
 
 
@@ -71,6 +73,12 @@ class _Layer(click.ParamType):  # type: ignore[type-arg]
 @click.option("--model", help="Only this model.")
 @click.option("--layer", type=_Layer(), help="Only this layer.")
 @click.option("--head", type=_Head(), help="Only this head; mean for a map of all.")
+@click.option(
+    "--counterfactuals",
+    is_flag=True,
+    help="With a model: also what it would have written with other weights.",
+)
+@click.option("--own", is_flag=True, help="With a model: sources alone, and its own answers.")
 @click.option("--title", help="Stands above; default the file's name.")
 @click.option("--force", is_flag=True, help="Write over the file --out.")
 def show(
@@ -82,10 +90,12 @@ def show(
     model: str | None,
     layer: int | None,
     head: "int | Literal['mean'] | None",
+    counterfactuals: bool,
+    own: bool,
     title: str | None,
     force: bool,
 ) -> int:
-    """Show the alignments in FILE... (.json, .jsonl or .npz).
+    """Show the alignments in FILE... (.json, .jsonl, .npz or .npy).
 
     By default writes one HTML page beside where you are: choose sentence, layer and head, point
     at words, compare models, draw links above a threshold. It opens offline. An --out that ends
@@ -94,9 +104,21 @@ def show(
 
     Several files are shown together: a file whose records name no model is called by its name,
     and sentences of one name are compared.
+
+    Model directories, and then a text of lines source<TAB>target, show where the models look
+    while they are made to write each target; with --own, a text of sources, where they look for
+    their own answers. --counterfactuals adds what each step would have written with weights
+    permuted, made uniform, or taken from one position.
     """
-    target = _target(out, files[0], kind, head, force)
-    collection = _chosen(_read(files), sentence=sentence, model=model)
+    models = _models(files, counterfactuals=counterfactuals, own=own)
+    target = _target(out, files[-1] if models else files[0], kind, head, force)
+    if models:
+        from regard.cli.show_models import looked
+
+        found = looked(models, files[-1], own=own, changed=counterfactuals)
+    else:
+        found = _read(files)
+    collection = _chosen(found, sentence=sentence, model=model)
     command = _command(
         files=files,
         out=out,
@@ -105,6 +127,8 @@ def show(
         model=model,
         layer=layer,
         head=head,
+        counterfactuals=counterfactuals or None,
+        own=own or None,
         title=title,
     )
     if target.suffix.lower() == ".html":
@@ -115,7 +139,11 @@ def show(
             layers=None if layer is None else [layer],
             heads=[head] if isinstance(head, int) else None,
         )
-        page = explorer(cut, title=title or Path(files[0]).stem, made=command)
+        page = explorer(
+            cut,
+            title=title or target.stem if models else title or Path(files[0]).stem,
+            made=command,
+        )
         write_atomically(target, page.encode("utf-8"))
         say(f"{target}  {_told(cut)}")
         return 0
@@ -144,28 +172,43 @@ def show(
     return 0
 
 
+def _models(files: Sequence[str], *, counterfactuals: bool, own: bool) -> Sequence[str]:
+    """Return the models among the files: all but the last, if the first is a directory."""
+    if Path(files[0]).is_dir():
+        if len(files) > 1:
+            return files[:-1]
+        raise InputError(
+            explain(
+                f"{files[0]}: this is a directory",
+                expected="a file of alignments, or a model and a text for it to write",
+                got="a directory alone",
+                help=f"regard show {shlex.quote(files[0])} pairs.tsv",
+            )
+        )
+    for option, given in (("--counterfactuals", counterfactuals), ("--own", own)):
+        if given:
+            raise InputError(
+                explain(
+                    f"{option} asks a model",
+                    expected="a model directory, and then a text",
+                    got=files[0],
+                    help="what a file has of them is shown without it",
+                )
+            )
+    return ()
+
+
 def _read(files: Sequence[str]) -> "Collection":
+    from dataclasses import replace
+
     from regard.alignment.collection import Collection
     from regard.alignment.collection_files import read_collection
-    from regard.alignment.record import Record
 
     records: list[Record] = []
     for name in files:
         for record in read_collection(name):
             model = record.model or (Path(name).stem if len(files) > 1 else "")
-            records.append(
-                Record(
-                    record.weights,
-                    record.target,
-                    record.source,
-                    name=record.name,
-                    model=model,
-                    layers=record.layers,
-                    heads=record.heads,
-                    counterfactuals=record.counterfactuals,
-                    made_by=record.made_by,
-                )
-            )
+            records.append(replace(record, model=model))
     return Collection(records)
 
 
@@ -262,7 +305,9 @@ def _told(collection: "Collection") -> str:
 def _command(*, files: Sequence[str], **options: object) -> str:
     words = []
     for name, value in options.items():
-        if value is not None:
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None:
             words += [f"--{name}", str(value)]
     return " ".join(["regard show", *map(as_argument, files), *map(shlex.quote, words)])
 

@@ -26,7 +26,7 @@ _VERBS = {
     "predict": ("regard.cli.predict:predict", "Rewrite texts with a trained model."),
     "eval": ("regard.cli.eval:evaluate", "Score a trained model on pairs of texts."),
     "export": ("regard.cli.export:export", "Write a model for NumPy or ONNX, without PyTorch."),
-    "align": ("regard.cli.align:align", "Score, combine and convert word alignments."),
+    "align": ("regard.cli.align:align", "Make, score, combine and convert word alignments."),
     "show": ("regard.cli.show:show", "Show alignments: an offline page, heat maps, curves."),
     "learn": ("regard.cli.learn:learn", "Lessons: how attention works, offline."),
     "bench": ("regard.cli.bench:bench", "Measure regard by what others have published."),

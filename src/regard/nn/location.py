@@ -1,5 +1,6 @@
 """A decoder with location-aware attention: it knows where the step before attended."""
 
+from dataclasses import replace
 from math import sqrt
 
 import torch
@@ -137,7 +138,9 @@ class LocationDecoder(CarryingDecoder):
     ) -> Turn:
         keys = memory.projected
         previous = keys.new_zeros(keys.shape[:2]) if carried is None else carried
-        glimpse = average(previous, memory)
+        # Of the states themselves, whatever values the memory has for this step alone
+        # (regard.nn.altered): the glimpse belongs to the step before.
+        glimpse = average(previous, replace(memory, value=memory.key))
         after = advance(self.cell, torch.cat([given, glimpse], -1), hidden)
         seen = visible(after, self.d_s)
         # conv1d correlates; a convolution runs the filters backwards.

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from regard.errors import InputError, explain
 from regard.seq2seq.answers import UNKNOWN, Prediction, answer_of
 from regard.seq2seq.description import Description
+from regard.seq2seq.forced import Forced
 from regard.seq2seq.search import Constraint, Hypothesis, SearchSettings
+from regard.seq2seq.search.written import Followed
 from regard.seq2seq.vocab import UNK
 
 __all__ = ["Asked", "Rewriter"]
@@ -140,6 +142,86 @@ class Rewriter:
                 )
         return [found[row] for row in range(len(sources))]
 
+    def force(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        unknown: str = "keep",
+        batch_tokens: int = 4096,
+    ) -> list[Forced]:
+        """Read known targets to the model: what it makes of them, and where it looks.
+
+        Parameters
+        ----------
+        pairs : sequence of (source, target)
+            Both with at least one symbol; ``lemma<TAB>features`` for a model with features.
+        unknown : {"keep", "drop", "fail"}
+            What to do with source symbols that the model never saw. Symbols of a target are
+            always kept: the model reads that something stood there.
+        batch_tokens : int
+            Symbols that are read at once, padding included.
+
+        Returns
+        -------
+        forced : list of Forced
+            In the order of the pairs.
+
+        Raises
+        ------
+        InputError
+            A side has no symbol, or one that is unknown where that fails; or an option is
+            refused.
+        """
+        if unknown == "copy":
+            raise _refused_unknown(unknown, "keep, drop or fail: a known target is not changed")
+        self._check_unknown(unknown)
+        vocab = self.description.target
+        read = [self._read(i, source, unknown) for i, (source, _) in enumerate(pairs)]
+        targets = [vocab.encode(target) for _, target in pairs]
+        empty = next((i for i, ids in enumerate(targets) if not ids), None)
+        if empty is not None:
+            raise InputError(
+                explain(
+                    f"force(): target {empty} is empty",
+                    expected="targets with at least one symbol",
+                    got=repr(pairs[empty][1])[:80],
+                )
+            )
+        sizes = [
+            max(len(ids), len(target) + 1)
+            for (_, ids, _), target in zip(read, targets, strict=True)
+        ]
+        found: dict[int, Forced] = {}
+        self.get_ready()
+        for rows in _batches(sizes, batch_tokens):
+            followed = self.forced([read[r][1] for r in rows], [targets[r] for r in rows])
+            for at, row in enumerate(rows):
+                symbols, ids, unknowns = read[row]
+                steps = len(targets[row]) + 1
+                weights = followed.weights
+                found[row] = Forced(
+                    source=pairs[row][0],
+                    target=pairs[row][1],
+                    source_symbols=tuple(symbols),
+                    target_symbols=tuple(vocab.split(pairs[row][1])),
+                    unknown=tuple(unknowns),
+                    unknown_target=tuple(vocab.unknown(pairs[row][1])),
+                    log_probs=tuple(followed.log_probs[at, :steps].tolist()),
+                    # A copy: a view would keep the whole batch's weights alive.
+                    weights=None if weights is None else weights[at, :steps, : len(ids)].copy(),
+                )
+        return [found[row] for row in range(len(pairs))]
+
+    def forced(self, sources: list[list[int]], targets: list[list[int]]) -> Followed:
+        """Read one target for each source of a batch.
+
+        Raises
+        ------
+        NotImplementedError
+            Here; each runtime has its own.
+        """
+        raise NotImplementedError
+
     def get_ready(self) -> None:
         """Prepare for some batches, with the weights as they are now."""
 
@@ -196,13 +278,7 @@ class Rewriter:
 
     def _check_unknown(self, unknown: str) -> None:
         if unknown not in UNKNOWN:
-            raise InputError(
-                explain(
-                    "predict(): `unknown` is refused",
-                    expected=" or ".join(UNKNOWN),
-                    got=repr(unknown)[:80],
-                )
-            )
+            raise _refused_unknown(unknown, " or ".join(UNKNOWN))
         if unknown == "copy" and not self.attends:
             raise InputError(
                 explain(
@@ -212,6 +288,12 @@ class Rewriter:
                     help="keep or drop unknown symbols",
                 )
             )
+
+
+def _refused_unknown(unknown: str, expected: str) -> InputError:
+    return InputError(
+        explain("`unknown` is refused", expected=expected, got=repr(unknown)[:80])
+    )
 
 
 def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:

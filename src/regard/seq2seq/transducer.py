@@ -12,6 +12,8 @@ from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.rates import rates_of
 from regard.seq2seq.rewriter import Asked, Rewriter
 from regard.seq2seq.search import Hypothesis, SearchSettings, Stepper, search
+from regard.seq2seq.search.forced import forced
+from regard.seq2seq.search.written import Followed
 from regard.seq2seq.swift import swift
 
 __all__ = ["Answer", "Prediction", "Transducer"]
@@ -93,4 +95,15 @@ class Transducer(Rewriter):
             numbers=asked.numbers,
             constraint=asked.constraint,
             need_weights=asked.need_weights,
+        )
+
+    def forced(self, sources: list[list[int]], targets: list[list[int]]) -> Followed:
+        """Read one target for each source of a batch."""
+        source, lengths = collate_sources(sources)
+        device = next(self.model.parameters()).device
+        return forced(
+            self._stepper,
+            source.to(device),
+            None if lengths is None else lengths.to(device),
+            targets,
         )

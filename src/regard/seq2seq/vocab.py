@@ -244,7 +244,11 @@ class Vocab:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text's symbols; an unknown symbol becomes ``UNK``."""
-        return [self._ids.get(symbol, UNK) for symbol in self.split(text)]
+        return self.ids(self.split(text))
+
+    def ids(self, symbols: Iterable[str]) -> list[int]:
+        """Return the ids of symbols; an unknown one becomes ``UNK``."""
+        return [self._ids.get(symbol, UNK) for symbol in symbols]
 
     def unknown(self, text: str) -> list[str]:
         """Return the symbols of a text that have no id, each once, in order."""

@@ -1,16 +1,16 @@
 """The page in a real browser: what a person sees and does."""
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from browser import CHROMIUM, WHY, Browser
-from regard.alignment.counterfactual import Counterfactual
+from browser import AXE, CHROMIUM, WHY, WHY_NOT_AXE, Browser
+from regard.alignment import Alignment
+from regard.alignment.counterfactual import ByPosition, Counterfactual
 from regard.alignment.explorer import explorer
 from regard.alignment.record import Record
+from regard.alignment.svg_map import svg_map
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY)
 
@@ -36,7 +36,18 @@ def browser():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    changed = {"uniform": Counterfactual(["un", "chien", "noir"], [0.1, 0.6, 0.2])}
+    without = [["un"] * 5, ["chat", "chat", "chien", "rat", "chat"], ["noir"] * 5]
+    moved = np.full((3, 5), 0.2)
+    moved[1, 2:4] = (0.8, 0.4)
+    changed = {
+        "uniform": Counterfactual(["un", "chien", "noir"], [0.1, 0.6, 0.2]),
+        "ablate": Counterfactual(
+            ["un", "chien", "noir"],
+            [0.2, 0.8, 0.2],
+            how="without each row's largest weight",
+            positions=ByPosition(without, moved),
+        ),
+    }
     options = {"layers": (3, 5), "heads": (0, 7)}
     records = [
         Record(
@@ -203,7 +214,8 @@ def test_two_models_are_compared_cell_by_cell(page):
 
 def test_counterfactuals_are_there_where_the_file_has_them(page):
     names = "[...document.querySelectorAll('#changes button')].map((e) => e.textContent)"
-    assert page.run(names) == ["Make uniform"]
+    assert page.run(names) == ["Make uniform", "Ablate"]
+    assert page.run("document.getElementById('effects').hidden")
     page.click("#changes button")
     assert page.run("document.querySelector('#changes button').ariaPressed") == "true"
     said = page.run("document.querySelector('#changes [role=status]').textContent")
@@ -215,6 +227,29 @@ def test_counterfactuals_are_there_where_the_file_has_them(page):
     assert page.run("document.querySelectorAll('#changes .word').length") == 0
     choose(page, "model", 1)
     assert page.run("document.getElementById('changes').hidden")
+
+
+def test_a_position_that_is_left_out_says_what_each_step_would_write(page):
+    page.click("#changes button[value=ablate]")
+    status = "document.querySelector('#changes [role=status]').textContent"
+    assert "Without each row's largest weight: 1 of 3 steps" in page.run(status)
+    assert "move by 0.40 on average" in page.run(status)
+    choose(page, "left-out", 3)
+    assert "Without \u201c</p>\u201d, the other weights scaled up: 1 of 3" in page.run(status)
+    assert page.run("document.querySelector('#changes ins').textContent") == "rat"
+    choose(page, "left-out", 0)
+    assert "0 of 3 steps would write another word" in page.run(status)
+    box = page.run(
+        "(() => { const e = document.querySelector('#effects .cells');"
+        "e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height]; })()"
+    )
+    page.move(3, 3)
+    page.move(box[0] + box[2] * 2.5 / 5, box[1] + box[3] * 1.5 / 3)
+    said = page.run("document.getElementById('changes').textContent")
+    assert "Without \u201ccat\u201d step 2, \u201cchat\u201d, moves by 0.80." in said
+    page.click("#changes button[value=ablate]")
+    assert page.run("document.getElementById('effects').hidden")
 
 
 def test_the_map_is_worked_with_the_keyboard_alone(page):
@@ -388,22 +423,33 @@ def test_every_control_has_a_name(page):
     assert [one for one in nameless if 'role="status"' not in one] == []
 
 
-@pytest.mark.skipif(
-    "AXE_CORE" not in os.environ, reason="AXE_CORE names no axe.min.js of axe-core"
-)
+@pytest.mark.skipif(AXE is None, reason=WHY_NOT_AXE)
 @pytest.mark.parametrize("name", ["two", "long", "single"])
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_core_finds_no_violation(browser, files, name, dark):
-    browser.open(files / f"{name}.html", dark=dark)
-    ready(browser)
-    if name == "two":
-        for control in ("#compare", "#difference", "#changes button", "#table summary"):
-            browser.click(control)
-    browser.run(Path(os.environ["AXE_CORE"]).read_text("utf-8") + "; 0")
-    found = browser.run(
-        "axe.run().then((all) => all.violations.map((one) => [one.id, one.impact]))"
+    for width in (360, 1440):
+        browser.open(files / f"{name}.html", dark=dark, width=width)
+        ready(browser)
+        if name == "two":
+            controls = ("#compare", "#difference", "#changes button[value=ablate]")
+            for control in (*controls, "#table summary"):
+                browser.click(control)
+        assert browser.axe() == []
+
+
+@pytest.mark.skipif(AXE is None, reason=WHY_NOT_AXE)
+def test_axe_core_finds_no_violation_in_a_picture(browser, tmp_path):
+    svg = svg_map(Alignment(ROWS, TARGET, SOURCE), title="A heat map")
+    page = tmp_path / "map.html"
+    page.write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Map</title>'
+        f"<main><h1>Map</h1>{svg}</main></html>",
+        "utf-8",
     )
-    assert found == []
+    for dark in (False, True):
+        for width in (360, 1440):
+            browser.open(page, dark=dark, width=width)
+            assert browser.axe() == []
 
 
 def test_print_is_light_and_whole(browser, files):

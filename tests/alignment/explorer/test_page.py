@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regard.alignment.collection import Collection
-from regard.alignment.counterfactual import Counterfactual
+from regard.alignment.counterfactual import ByPosition, Counterfactual
 from regard.alignment.explorer import explorer
 from regard.alignment.explorer.bundle import HERE, MODULES, script
 from regard.alignment.record import Record
@@ -93,6 +93,47 @@ def test_the_sentences_fit_the_promised_size():
     # Draws of no structure are the worst to compress; real attention is smaller.
     records = [record(1, 8, 40, 40, name=str(place)) for place in range(50)]
     assert len(explorer(records).encode()) < 1_000_000
+
+
+def test_the_sentences_fit_the_promised_size_with_all_counterfactuals_too():
+    rng = np.random.default_rng(0)
+    vocabulary = [f"word{place}" for place in range(500)]
+    records = []
+    for place in range(50):
+        words = [str(word) for word in rng.choice(vocabulary, 40)]
+        others = [
+            # A fifth of the words change, to any word: far more than a trained model's do.
+            [str(rng.choice(vocabulary)) if rng.random() < 0.2 else word for _ in range(40)]
+            for word in words
+        ]
+        one = Counterfactual(words[::-1], rng.random(40), how="shuffled", unaltered=words)
+        ablated = Counterfactual(
+            words, rng.random(40), positions=ByPosition(others, rng.random((40, 40)))
+        )
+        changed = {"permute": one, "uniform": one, "ablate": ablated}
+        weights = record(1, 8, 40, 40).weights
+        records.append(Record(weights, words, words, name=str(place), counterfactuals=changed))
+    assert len(explorer(records).encode()) < 1_000_000
+
+
+def test_positions_travel_as_bytes_behind_the_weights():
+    own = list("abcde")
+    others = [[word] * 7 for word in own]
+    others[1][2], others[1][3], others[4][6] = "x", "y", "x"
+    moved = np.linspace(0, 1, 35).reshape(5, 7)
+    positions = ByPosition(others, moved)
+    changed = {"ablate": Counterfactual(own, [0.5] * 5, unaltered=own, positions=positions)}
+    found = data(explorer([record(counterfactuals=changed), record(name="two")]))
+    first, second = found["records"]
+    places = first["counterfactuals"]["ablate"]["positions"]
+    assert places["words"] == ["x", "y"]
+    bytes_ = np.frombuffer(zlib.decompress(base64.b64decode(found["packed"])), np.uint8)
+    assert places["at"] == first["at"] + record().weights.size
+    effects = bytes_[places["at"] :][:35].reshape(5, 7)
+    np.testing.assert_allclose(effects / 255, moved, atol=0.5 / 255)
+    codes = bytes_[places["at"] + 35 :][:35].reshape(5, 7)
+    assert (codes[1, 2], codes[1, 3], codes[4, 6], codes.sum()) == (1, 2, 1, 4)
+    assert second["at"] == places["at"] + 70
 
 
 def test_counterfactuals_travel_where_they_are_and_nowhere_else():

@@ -30,7 +30,7 @@ export async function start() {
     maps[0].element.scrollIntoView({ block: "nearest" });
   });
   const table = weightTable(get("table"));
-  const changed = changes(get("changes"));
+  const changed = changes(get("changes"), point);
 
   const titles = [...new Set(records.map((record) => record.name))];
   const sentenceOf = (name) => records.find((record) => record.name === name).source;
@@ -125,7 +125,7 @@ export async function start() {
     drawn = small;
     heads.mark(state.layer, state.head);
     get("all-heads").hidden = record.layers.length * record.heads.length === 1;
-    changed.show(record);
+    changed.show(record, bytes, color);
     get("step").max = String(record.target.length);
     get("scale").style.background = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1]
       .map((value) => `rgb(${color(value).join(", ")})`)
@@ -164,7 +164,7 @@ export async function start() {
     }
     text.mark(row, column);
     links.mark(row, column);
-    changed.mark(row);
+    changed.mark(row, column);
     if (row !== null) get("step").value = String(row + 1);
     get("step-value").textContent =
       row === null ? "no step chosen" : `${row + 1}: ${visible(views[0].target[row])}`;

@@ -5,14 +5,17 @@ import hashlib
 import html
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from string import Template
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.alignment.collection import Collection
 from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET, RULE
+from regard.alignment.counterfactual import Counterfactual
 from regard.alignment.explorer.bundle import HERE, script
 from regard.alignment.record import Record
 from regard.errors import InputError, explain
@@ -113,9 +116,10 @@ def _style() -> str:
 
 
 def _data(collection: Collection) -> str:
-    forms, parts, at = [], [], 0
+    forms: list[dict[str, Any]] = []
+    parts, at = [], 0
     for number, record in enumerate(collection, 1):
-        parts.append(np.rint(np.minimum(record.weights, 1.0) * 255).astype(np.uint8).tobytes())
+        parts.append(_as_bytes(record.weights))
         forms.append(
             {
                 "name": record.name or str(number),
@@ -126,22 +130,51 @@ def _data(collection: Collection) -> str:
                 "heads": record.heads,
                 "at": at,
                 "measures": _measures(record),
-                "counterfactuals": {
-                    name: {
-                        "target": value.target,
-                        "difference": [round(moved, 3) for moved in value.difference],
-                    }
-                    for name, value in record.counterfactuals.items()
-                },
             }
         )
         at += record.weights.size
+        changed = {}
+        for name, value in record.counterfactuals.items():
+            changed[name], more = _changed(value, record, at)
+            parts.append(more)
+            at += len(more)
+        forms[-1]["counterfactuals"] = changed
     packed = base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
     text = json.dumps(
         {"records": forms, "packed": packed}, ensure_ascii=False, separators=(",", ":")
     )
     # In a script element only this ends the text early; "<" is the same character in JSON.
     return text.replace("<", "\\u003c")
+
+
+def _changed(value: Counterfactual, record: Record, at: int) -> tuple[dict[str, Any], bytes]:
+    """Return a counterfactual for the page, and its positions' bytes, which begin `at`."""
+    form: dict[str, Any] = {
+        "target": value.target,
+        "difference": [round(moved, 3) for moved in value.difference],
+    }
+    before = record.target if value.unaltered is None else value.unaltered
+    if before != record.target:
+        form["unaltered"] = before
+    if value.how:
+        form["how"] = value.how
+    if value.positions is None:
+        return form, b""
+    rows = list(zip(value.positions.target, before, strict=True))
+    others = Counter(word for row, own in rows for word in row if word != own)
+    # One byte names a word: 0 is the step's own, 255 one of the rest.
+    words = [word for word, _ in others.most_common(254)]
+    code = {word: number for number, word in enumerate(words, 1)}
+    codes = bytes(
+        0 if word == own else code.get(word, 255) for row, own in rows for word in row
+    )
+    form["positions"] = {"at": at, "words": words}
+    return form, _as_bytes(value.positions.difference) + codes
+
+
+def _as_bytes(values: NDArray[np.float64]) -> bytes:
+    rounded: NDArray[np.uint8] = np.rint(np.minimum(values, 1.0) * 255).astype(np.uint8)
+    return rounded.tobytes()
 
 
 def _measures(record: Record) -> list[list[dict[str, Any]]]:

@@ -25,6 +25,24 @@ export function matrixOf(bytes, record, layer, head) {
   return { rows, columns, cells };
 }
 
+/** How far each step moves without each position, one byte a cell as weights are. */
+export function effectsOf(bytes, record, positions) {
+  const [rows, columns] = [record.target.length, record.source.length];
+  const cells = Float32Array.from(
+    bytes.subarray(positions.at, positions.at + rows * columns),
+    (byte) => byte / 255,
+  );
+  return { rows, columns, cells };
+}
+
+/** The word that a step puts first without a position; `own` where it stays the same. */
+export function wordWithout(bytes, record, positions, row, column, own) {
+  const [rows, columns] = [record.target.length, record.source.length];
+  const code = bytes[positions.at + rows * columns + row * columns + column];
+  if (code === 0) return own;
+  return positions.words[code - 1] ?? "\u2026"; // one of more words than a byte can name
+}
+
 export function rowOf(matrix, row) {
   return matrix.cells.subarray(row * matrix.columns, (row + 1) * matrix.columns);
 }

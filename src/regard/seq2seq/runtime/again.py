@@ -1,18 +1,43 @@
-"""Attention weights of answers that are known already, by running the model on them again.
+"""Targets that are known already, read to the model: their probabilities, and where it looks.
 
-As :mod:`regard.seq2seq.search.again`, of which this is the NumPy form.
+As :mod:`regard.seq2seq.search.forced` and ``again``, of which these are the NumPy form.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from regard.seq2seq.runtime.cells import Ids
-from regard.seq2seq.runtime.model import Steps
+from regard.seq2seq.runtime.model import Steps, log_softmax
 from regard.seq2seq.search import Hypothesis
-from regard.seq2seq.vocab import BOS, PAD
+from regard.seq2seq.search.constraint import forbid_reserved
+from regard.seq2seq.search.written import Followed, written_out
 
-__all__ = ["look_again"]
+__all__ = ["forced", "look_again"]
+
+
+def forced(
+    model: Steps,
+    source: Ids,
+    lengths: Ids,
+    targets: Sequence[Sequence[int]],
+    rows: Sequence[int] | None = None,
+) -> Followed:
+    """Read targets to a model: one for each source, or for each of ``rows`` of them."""
+    ids, answers = written_out(targets)
+    places = np.arange(len(targets))
+    log_probs, looked = [], []
+    memory, state = model.start(source, lengths)
+    if rows is not None:
+        memory, state = memory.take(np.array(rows)), state.take(np.array(rows))
+    for step in range(ids.shape[1]):
+        scores, state, weights = model.step(ids[:, step].copy(), memory, state)
+        each = log_softmax(forbid_reserved(scores))
+        log_probs.append(each[places, answers[:, step]])
+        if weights is not None:
+            looked.append(weights.astype(np.float32))
+    return Followed(np.stack(log_probs, 1), np.stack(looked, 1) if looked else None)
 
 
 def look_again(
@@ -22,19 +47,9 @@ def look_again(
     if not model.attends:
         return found
     flat = [(row, hypothesis) for row, each in enumerate(found) for hypothesis in each]
-    rows = np.array([row for row, _ in flat])
-    longest = max(len(hypothesis.ids) for _, hypothesis in flat)
-    ids = np.full((len(flat), longest + 1), PAD)
-    ids[:, 0] = BOS
-    for i, (_, hypothesis) in enumerate(flat):
-        ids[i, 1 : len(hypothesis.ids) + 1] = hypothesis.ids
-    looked = np.zeros((len(flat), longest, source.shape[1]), np.float32)
-    memory, state = model.start(source, lengths)
-    memory, state = memory.take(rows), state.take(rows)
-    for step in range(longest):
-        _, state, weights = model.step(ids[:, step].copy(), memory, state)
-        if weights is not None:
-            looked[:, step] = weights
+    rows, targets = [row for row, _ in flat], [hypothesis.ids for _, hypothesis in flat]
+    looked = forced(model, source, lengths, targets, rows).weights
+    assert looked is not None  # the model attends
     answers: list[list[Hypothesis]] = [[] for _ in found]
     for i, (row, hypothesis) in enumerate(flat):
         mine = looked[i, : len(hypothesis.ids), : lengths[row]].copy()

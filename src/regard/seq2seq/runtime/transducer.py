@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.seq2seq.description import Description
 from regard.seq2seq.rewriter import Asked, Rewriter
-from regard.seq2seq.runtime.again import look_again
+from regard.seq2seq.runtime.again import forced, look_again
 from regard.seq2seq.runtime.alone import Alone
 from regard.seq2seq.runtime.beam import beam_search
 from regard.seq2seq.runtime.cells import Ids
@@ -17,6 +17,7 @@ from regard.seq2seq.runtime.model import Model, Steps, model_of
 from regard.seq2seq.search import Hypothesis
 from regard.seq2seq.search.hypothesis import best_first
 from regard.seq2seq.search.record import score_of
+from regard.seq2seq.search.written import Followed
 from regard.seq2seq.vocab import EOS, PAD
 
 __all__ = ["NUMPY_FILE", "NumpyTransducer", "padded"]
@@ -90,6 +91,11 @@ class NumpyTransducer(Rewriter):
             self.model, source, lengths, asked, need_weights=asked.need_weights and not later
         )
         return look_again(self.model, source, lengths, best) if later else best
+
+    def forced(self, sources: list[list[int]], targets: list[list[int]]) -> Followed:
+        """Read one target for each source of a batch."""
+        source, lengths = padded(sources)
+        return forced(self.model, source, lengths, targets)
 
 
 def _followed(alone: Alone, asked: Asked) -> Hypothesis:

@@ -2,14 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from regard.seq2seq.search.follow import quiet
+from regard.seq2seq.search.forced import forced
 from regard.seq2seq.search.hypothesis import Hypothesis
 from regard.seq2seq.search.stepper import Stepper
-from regard.seq2seq.vocab import BOS, PAD
 
 __all__ = ["look_again"]
 
@@ -38,19 +35,11 @@ def look_again(
     flat = [(row, hypothesis) for row, each in enumerate(found) for hypothesis in each]
     if not flat or not model.attends:
         return found
-    rows = torch.tensor([row for row, _ in flat], device=source.device)
-    longest = max(len(hypothesis.ids) for _, hypothesis in flat)
-    ids = torch.full((len(flat), longest + 1), PAD, device=source.device)
-    ids[:, 0] = BOS
-    for i, (_, hypothesis) in enumerate(flat):
-        ids[i, 1 : len(hypothesis.ids) + 1] = torch.tensor(hypothesis.ids, dtype=torch.long)
-    looked = np.zeros((len(flat), longest, source.shape[1]), dtype=np.float32)
-    with quiet(model):
-        memory, state = model.take(*model.start(source, source_lengths), rows)
-        for step in range(longest):
-            _, state, weights = model.step(ids[:, step], memory, state)
-            if weights is not None:
-                looked[:, step] = weights.float().cpu().numpy()
+    rows = [row for row, _ in flat]
+    looked = forced(
+        model, source, source_lengths, [hypothesis.ids for _, hypothesis in flat], rows
+    ).weights
+    assert looked is not None  # the model attends
     widths = [source.shape[1]] * len(found)
     if source_lengths is not None:
         widths = source_lengths.tolist()
