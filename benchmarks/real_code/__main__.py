@@ -136,7 +136,8 @@ def measure(
     from real_code.evidence import measured  # noqa: PLC0415
 
     modules = {LIBRARIES[library][0] for library in libraries}
-    evidence = measured(modules) if families is None and not guessed else {}
+    whole = families is None or names is not None
+    evidence = measured(modules) if whole and not guessed else {}
     return _summed(rows, versions, evidence, started, guessed)
 
 
@@ -225,7 +226,7 @@ def _each(groups: Any, guessed: bool) -> Iterator[dict[str, Any]]:
             if guessed and not isinstance(chosen, Skip):
                 chosen = dataclasses.replace(chosen, contract=None)
             row = (
-                {"name": chosen.name, "skip": chosen.why}
+                {"name": chosen.name, "skip": chosen.why, "error": chosen.error}
                 if isinstance(chosen, Skip)
                 else ask(chosen)
             )
@@ -293,6 +294,7 @@ def _summed(
         "same": {r["name"]: r["same"] for r in rows if "same" in r},
         "skipped": skips,
         "broken": {r["name"]: r["broken"] for r in rows if "broken" in r},
+        "errors": {r["name"]: r["error"] for r in rows if r.get("error")},
         "findings": findings,
         "evidence": evidence,
     }

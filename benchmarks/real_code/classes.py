@@ -15,7 +15,7 @@ _STATUSES = {
     "same": "same text as another class, names aside",
     "lost": "lost: no answer in time",
 }
-_TABLES = ("same", "broken", "versions", "evidence", "libraries")
+_TABLES = ("same", "broken", "errors", "versions", "evidence", "libraries")
 
 
 def statuses(results: dict[str, Any], library: str) -> dict[str, list[str]]:
@@ -52,9 +52,19 @@ def listed(results: dict[str, Any], library: str) -> str:
     lines.append(f"{count} classes; one that is asked in several forms counts once.")
     for status, names in found.items():
         shown = ", ".join(f"`{name}`" for name in names)
+        errors = _errors(results, library, names) if status not in _STATUSES else []
+        if errors:
+            shown += "\n\nTried all the same:\n\n" + "\n".join(errors)
         said = f"{len(names)}: {_STATUSES.get(status, 'not asked: ' + status)}"
         lines += ["", f"<details><summary>{said}</summary>", "", shown, "", "</details>"]
     return "\n".join(lines) + "\n"
+
+
+def _errors(results: dict[str, Any], library: str, names: list[str]) -> list[str]:
+    """What attempts came to, of classes that were asked in no form."""
+    found = results.get("errors", {})
+    of = {n: [e for f, e in found.items() if _plain(f) == f"{library}/{n}"] for n in names}
+    return [f"* `{n}`: `{e.replace('`', '')}`" for n, each in of.items() for e in each[:1]]
 
 
 def joined(
@@ -69,7 +79,8 @@ def joined(
 
     found = {**whole, **{key: part[key] for key in ("command",)}}
     for key in _TABLES:
-        kept = {n: v for n, v in whole[key].items() if n.split("/")[0] not in libraries}
+        before = whole.get(key, {})
+        kept = {n: v for n, v in before.items() if n.split("/")[0] not in libraries}
         found[key] = {**kept, **part[key]}
     found["checked"] = [*others(whole["checked"]), *part["checked"]]
     found["findings"] = [
@@ -99,8 +110,8 @@ def spliced(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     found = dict(whole)
     found["checked"] = [*whole["checked"], *part["checked"]]
     found["findings"] = [*whole["findings"], *part["findings"]]
-    for key in ("same", "broken"):
-        kept = {n: v for n, v in whole[key].items() if _plain(n) not in again}
+    for key in ("same", "broken", "errors"):
+        kept = {n: v for n, v in whole.get(key, {}).items() if _plain(n) not in again}
         found[key] = {**kept, **part[key]}
     skipped = {
         why: [n for n in names if _plain(n) not in again]

@@ -323,6 +323,29 @@ def edgetam_video() -> Figures:
     return found
 
 
+def funnel() -> Figures:
+    """Short texts in Funnel's encoder of three blocks, as released."""
+    import torch  # noqa: PLC0415
+    from transformers import FunnelBaseModel, FunnelConfig  # noqa: PLC0415
+
+    config = FunnelConfig(d_model=32, n_head=4, d_head=8, d_inner=48, vocab_size=50)
+    model = FunnelBaseModel(config).eval()
+
+    def runs(length: int) -> bool:
+        try:
+            model(torch.randint(4, 49, (1, length)))
+        except RuntimeError:
+            return False
+        return True
+
+    taken = [n for n in range(1, 17) if runs(n)]
+    return {
+        "blocks": float(len(config.block_sizes)),
+        "fewest tokens that it takes": float(taken[0]),
+        "lengths up to 16 that raise": float(16 - len(taken)),
+    }
+
+
 def gap(a: Any, b: Any) -> float:
     """Return the largest difference."""
     return float((a - b).abs().max())
@@ -344,4 +367,5 @@ TRANSFORMERS: dict[str, Callable[[], Figures]] = {
     "dab_detr": dab_detr,
     "llama4": llama4,
     "edgetam_video": edgetam_video,
+    "funnel": funnel,
 }

@@ -38,6 +38,8 @@ _GIVEN = {
     **{"head_dim": "d_head", "kv_dim": "d_model"},
     **{"num_key_value_heads": "kv_heads", "bias": "True", "downsample_rate": "1"},
     **{"is_causal": "False", "block_index": "0", "attention_type": "'global'"},
+    **{"block_id": "0", "resolution": "3", "attention_ratio": "2", "dilation": "1"},
+    **{"hidden_sizes": "d_model", "key_dim": "d_head"},
     # Keys are not made fewer.
     **{"sequence_reduction_ratio": "1", "sequences_reduction_ratio": "1"},
     **{"spatial_reduction_ratio": "1", "qkv_bias": "True"},
@@ -60,6 +62,11 @@ _ASKED = {
         ("embedding_dim", "input_dim", "hidden_size_output", "kv_in_dim", "dim_out"), "d_model"
     ),
 }
+
+
+# Reasons that an attempt can prove, as what cannot be stated cannot.
+_TRIED = re.compile("compiled package|whole picture|pairs of pictures")
+_MADE = re.compile(r"(\w+Config)\(\)(?=, d_model)")
 
 
 def families() -> list[str]:
@@ -123,7 +130,9 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
                     why = why or str(error)
                     continue
                 what = label + (" (cross)" if cross else "")
-                tried.append(Subject(what, "transformers", family, source, "Wrapped", contract))
+                doubt = said.unstated
+                of = (what, "transformers", family, source, "Wrapped", contract, "", doubt)
+                tried.append(Subject(*of))
         except LookupError as error:
             why = why or str(error)
         if tried:
@@ -150,7 +159,7 @@ def _forms(said: Said, cross: bool) -> Iterator[Form]:
         return
     if not cross and (three or (memory is not None and memory.default is memory.empty)):
         return
-    if said.unstated:
+    if said.unstated and not _TRIED.search(said.unstated):
         raise LookupError(said.unstated)
     for config in _configs(said.loaded, said.kind):
         build, imports = _build(said.kind, config, cross)
@@ -166,12 +175,14 @@ def _more(said: Said, names: list[str], cross: bool) -> Iterator[Form]:
     if any(masks):
         kind = masks[0].split()[0]
         tail = " memory" if "memory" in masks[0] else ""
-        rare = [f"{kind} flat", f"{kind} row", *(["keys"] if kind == "boolean" else [])]
+        rare = [f"{kind} flat", f"{kind} row", f"{kind} flat row"]
+        rare += ["keys"] if kind == "boolean" else []
         masks = [masks[0], *(m + tail for m in rare), ""]
     for config in _configs(said.loaded, said.kind):
         build, imports = _build(said.kind, config, cross, more=True)
         fused = [x.replace("more=True)", "more=True, form='sdpa')") for x in build]
-        for lines in (build, [_even(x) for x in build], fused):
+        whole = [_MADE.sub(r"made(\1, d_model, heads, kv_heads, d_head)", x) for x in build]
+        for lines in (build, [_even(x) for x in build], fused, whole):
             turnings = positions(said.loaded, names, said.code, cross=cross, more=True)
             for turned in turnings:
                 for masked in masks:
@@ -193,6 +204,8 @@ def _maskings(said: Said, names: list[str], cross: bool) -> list[str]:
         return [""]  # masks have another layout there
     if said.mask_is_idle:
         return [""]
+    if "attention_inputs" in names:
+        return ["keys", ""]
     form = "boolean" if said.boolean_masks else "additive"
     if cross and any(n in OF_MEMORY for n in names):
         return [f"{form} memory", ""]
@@ -203,7 +216,7 @@ def _build(
     kind: Any, config: tuple[str, str] | None, cross: bool, *, more: bool = False
 ) -> tuple[list[str], str]:
     """Lines that build the class, and its imports."""
-    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    parameters = list(inspect.signature(_maker(kind)).parameters.values())[1:]
     names = [p.name for p in parameters]
     given = []
     for p in parameters:
@@ -219,7 +232,13 @@ def _build(
         }
         if p.default is p.empty:  # a window of one row, or none
             values["window_size"] = "(1, 64)" if "num_heads" in names else "0"
-        if "config" in p.name:
+            if "num_attention_heads" in names:  # of a square
+                values["window_size"] = "8"
+        table = re.search(rf'\b{p.name}\["', inspect.getsource(kind.__init__))
+        if more and table:  # of sizes
+            sizes = "{'num_attention_heads': heads, 'attention_dropout_rate': 0.0}"
+            given.append(f"{p.name}={sizes}")
+        elif "config" in p.name:
             given.append(f"{p.name}=config")
         elif p.name in values:
             given.append(f"{p.name}={values[p.name]}")
@@ -239,10 +258,19 @@ def _build(
     return [x for x in (first, line) if x], imports
 
 
+def _maker(kind: Any) -> Any:
+    """The constructor of a class, or the one that it hands everything to."""
+    for each in kind.__mro__:
+        made = vars(each).get("__init__")
+        if made is not None and not {"args", "kwargs"} <= set(made.__code__.co_varnames):
+            return made
+    return kind.__init__
+
+
 def _configs(loaded: Any, kind: Any) -> list[tuple[str, str] | None]:
     """Configuration classes that may be meant: the annotated one, the model's, all in sight."""
     found: list[Any] = []
-    for p in inspect.signature(kind.__init__).parameters.values():
+    for p in inspect.signature(_maker(kind)).parameters.values():
         if "config" in p.name and p.annotation is not p.empty:
             text = str(getattr(p.annotation, "__name__", p.annotation))
             found += [getattr(loaded, name, None) for name in re.findall(r"\w*Config\b", text)]
@@ -260,4 +288,15 @@ def _configs(loaded: Any, kind: Any) -> list[tuple[str, str] | None]:
         if isinstance(c, type) and c.__name__ not in ("PreTrainedConfig", "AutoConfig")
     }
     # Parts first: a model of several has no sizes of its own.
-    return [*list(names)[:7]] or [None]
+    return [*list(names)[:7], *_parts(found)] or [None]
+
+
+def _parts(kinds: list[Any]) -> list[tuple[str, str]]:
+    """Configurations of parts that another family defines: a model of several names them."""
+    found: dict[tuple[str, str], None] = {}
+    for kind in kinds:
+        for each in getattr(kind, "sub_configs_defaults", None) or {}:
+            part = type(getattr(kind(), each, None))
+            if part.__module__ != kind.__module__ and hasattr(part, "to_dict"):
+                found[part.__module__, part.__name__] = None
+    return list(found)

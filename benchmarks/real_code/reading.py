@@ -15,13 +15,18 @@ _LOCAL = re.compile(
 )
 _BOOLEAN = re.compile(
     r"attention_mask\.(bool|to\(torch\.bool)|~\(?attention_mask|attention_mask == 0|"
-    r"attention_mask[^\n]* == torch\.tensor\(False|~\(?mask|mask == 0|mask\.logical_not"
+    r"attention_mask[^\n]* == torch\.tensor\(False|~\(?mask|mask == 0|mask\.logical_not|"
+    r"attention_mask[\w.()]*\.eq\(0\)|pad\(attention_mask[^\n]*value=False|"
+    r"attention_mask \(`torch\.BoolTensor`\)"
 )
 # What is not zero is hidden, as numbers that are added have it.
 _HIDES = re.compile(r"masked_fill_?\(\s*attention_mask\.to\(torch\.bool\)")
 _IDLE_MASK = re.compile(r"attention_mask:[^\n]*# *(not used|unused)", re.IGNORECASE)
 _ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha", re.IGNORECASE)
-_TIME_FIRST = re.compile(r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)")
+_TIME_FIRST = re.compile(
+    r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)|nn\.MultiheadAttention\([\w., ]+ // 64\)"
+)
+_BATCH_FIRST = re.compile(r"Input shape: Batch x Time")
 _GRID = re.compile(
     r"(batch_size|batch), height, width, \w+ = hidden_states?|point_batch_size|"
     r"(B|batch\w*), (H|height), (W|width), _ = "
@@ -40,7 +45,6 @@ _ORDERED = re.compile(
 # What a contract cannot say of a family, so that what is found would be the contract's fault.
 _UNSTATED = {
     "zaya": "its mask is a table, and its projections look at earlier positions",
-    "inkling": "its keys are convolved over positions under a mask of their own",
     "rwkv": "how far it looks is a decay that it learns",
     "longt5": "it looks at blocks and at summaries of them",
     "diffllama": "it takes one map of weights from another, over values of two heads",
@@ -61,9 +65,7 @@ _UNSTATED_CLASSES = {
     r"FunnelAttentionStructure|NeoMMEExclusiveSelfAttention|\w+AttentionLoss$": "it is no "
     "attention, but a part beside one",
     r"\w+AttentionGRUCell$": "it is one step of a decoder, and has no sequence of queries",
-    r"Levit\w+": "its biases are a table of one length",
-    r"WavTokenizerVocosAttention|BridgeTowerResidualAttention": "it is built of parts whose "
-    "sizes are fixed, and no small size is a multiple of them",
+    r"LevitAttentionSubsample": "its result has fewer positions than it is given",
     r"\w+VideoMemoryAttention(Layer)?$|\w+VideoRoPE\w*Attention$|\w+MaskedAttentionDecoder"
     "(Layer)?$": "it asks for tables or masks of a whole picture, of one size",
     r"\w+MergedAttention$|MuseGlimmerAssistantAttention|Idefics2PerceiverAttention|"
@@ -147,7 +149,7 @@ class Said:
     @property
     def time_first(self) -> bool:
         """Whether sequences are (time, batch, features)."""
-        return bool(_TIME_FIRST.search(self.code))
+        return bool(_TIME_FIRST.search(self.code)) and not _BATCH_FIRST.search(self.code)
 
     @property
     def laid(self) -> str:
@@ -158,9 +160,33 @@ class Said:
             return "pooled"
         if "relative_position_index" in self.code and "window_size" in self.code:
             return "window"
+        if "RelativePositionBias(" in self.code and "window_size" in self.built_with:
+            return "window"
         if "nn.Conv1d(" in self.code or "matmul_1x1" in self.code:
             return "channels"
         return "map" if "qkv_proj = MobileViT" in self.code else ""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that it has whatever it is given: heads of 64 features, a square of places."""
+        if "hidden_size // 64" in self.code:
+            return {"heads": 2, "d_head": 64}
+        return {"T": 9} if "resolution" in self.built_with else {}
+
+    @property
+    def built_with(self) -> tuple[str, ...]:
+        """Parameters of its constructor."""
+        return tuple(inspect.signature(self.kind.__init__).parameters)
+
+    @property
+    def passed_on(self) -> tuple[str, ...]:
+        """What it hands on to its parts and reads out of what it takes by name."""
+        code = inspect.getsource(self.kind.forward)
+        found = re.findall(r"\bkwargs\[\"(\w+)\"\]", code)
+        # The function that it calls asks for a mask which it does not take itself.
+        if "attention_interface" in code and "attention_mask" not in code:
+            found.append("attention_mask")
+        return tuple(dict.fromkeys(found))
 
     @property
     def extra_keys(self) -> bool:
@@ -203,7 +229,9 @@ def _whole(loaded: Any, kind: Any) -> str:
         text[each] = inspect.getsource(each)
         for name in re.findall(r"\b(\w*(?:Attention|Attn)\w*)\(", text[each]):
             found = getattr(loaded, name, None)
-            if isinstance(found, type) and found.__module__ == loaded.__name__:
+            # A tuple with names has no text of its own.
+            is_named = hasattr(found, "_fields")
+            if isinstance(found, type) and found.__module__ == loaded.__name__ and not is_named:
                 todo.append(found)
     whole = "\n".join(text.values())
     if re.search("softmax|attention_interface|scaled_dot", whole, re.IGNORECASE):

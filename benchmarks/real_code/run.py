@@ -48,14 +48,16 @@ def choose(forms: list[Subject]) -> Subject | Skip:
             continue
         return _with_weights(form, bench.sizes, shapes)
     first = forms[0]
-    return Skip(
-        first.name, first.library, first.family, why.splitlines()[0][:200] if why else ""
-    )
+    error = why.splitlines()[0][:200] if why else ""
+    return Skip(first.name, first.library, first.family, first.doubt or error, error)
 
 
 def _farther(one: str, other: str) -> str:
-    """Of two reasons that of the form that came farther: built, called, a result."""
-    stages = ("its result", "call:", "build:")
+    """Of two reasons that of the form that came farther: built, called, a result.
+
+    What is not installed is farther than any other error: nothing given to it would help.
+    """
+    stages = ("call: NameError", "call: Optional", "its result", "call:", "build:")
 
     def left(why: str) -> int:
         return next((i for i, stage in enumerate(stages) if why.startswith(stage)), 9)

@@ -23,6 +23,8 @@ class Subject:
         What is declared; None asks the check to guess everything.
     package : str
         Where relative imports of the text start.
+    doubt : str
+        Why it is thought that it cannot be asked; it is tried all the same.
     """
 
     name: str
@@ -32,13 +34,15 @@ class Subject:
     entry: str
     contract: Mapping[str, Any] | None = None
     package: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """What could not be asked, and why."""
+    """What could not be asked, and why; ``error`` is what an attempt came to."""
 
     name: str
     library: str
     family: str
     why: str
+    error: str = ""

@@ -3,7 +3,7 @@
 import contextlib
 from typing import Any
 
-__all__ = ["shrink"]
+__all__ = ["made", "shrink"]
 
 _MODEL = (
     *("hidden_size", "d_model", "n_embd", "embed_dim", "dim", "hidden_dim", "emb_dim"),
@@ -20,19 +20,19 @@ _HEADS = (
     *("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
     *("encoder_attention_heads", "decoder_attention_heads", "num_encoder_attention_heads"),
     *("num_decoder_attention_heads", "vision_num_attention_heads", "num_self_attention_heads"),
-    *("num_cross_attention_heads", "swa_num_attention_heads"),
+    *("num_cross_attention_heads", "swa_num_attention_heads", "cross_num_attention_heads"),
     *("decoder_self_attention_heads", "decoder_cross_attention_heads", "linear_num_heads"),
     *("linear_num_key_heads", "linear_num_value_heads"),
 )
 _KV = (
     *("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads"),
     *("encoder_num_key_value_heads", "decoder_num_key_value_heads", "multi_query_group_num"),
-    "swa_num_key_value_heads",
+    *("swa_num_key_value_heads", "cross_num_key_value_heads"),
 )
 _HEAD = (
     *("head_dim", "d_kv", "d_head", "attention_head_dim", "kv_channels"),
     *("attention_head_size", "swa_head_dim", "linear_head_dim", "linear_key_head_dim"),
-    "linear_value_head_dim",
+    *("linear_value_head_dim", "cross_head_dim"),
 )
 _FIXED = {
     **{"max_position_embeddings": 64, "vocab_size": 97, "num_hidden_layers": 2},
@@ -92,6 +92,22 @@ def shrink(
     return config
 
 
+def made(
+    kind: Any, d_model: int, heads: int, kv_heads: int, d_head: int, *, form: str = "eager"
+) -> Any:
+    """A configuration that is given its sizes as it is made, so that others follow from them.
+
+    Tables of layers are as long as there are layers, and layers may have sizes of their own.
+    """
+    sizes = {_MODEL: d_model, _HEADS: heads, _KV: kv_heads, _HEAD: d_head}
+    fields = {n for c in kind.__mro__ for n in vars(c).get("__annotations__", ())}
+    given = {n: value for names, value in sizes.items() for n in names if n in fields}
+    given |= {n: value for n, value in _FIXED.items() if n in fields}
+    config = kind(**given)
+    config._attn_implementation = form
+    return config
+
+
 def _choose(config: Any, d_head: int) -> None:
     if _get(config, "use_entity_aware_attention") is True:
         config.use_entity_aware_attention = False  # words alone have no entities
@@ -112,6 +128,8 @@ def _give_more(config: Any, d_model: int, heads: int, kv_heads: int, d_head: int
                 setattr(config, name, d_model)
     for name, value in {
         **{"rotary_dim": even, "channel_shrink_ratio": 2, "num_kv_shared_layers": 0},
+        **{"o_groups": 2, "o_lora_rank": 11, "context_size": 64},
+        "decoder_attention_num_groups": 2,
     }.items():
         if isinstance(_get(config, name), int):
             setattr(config, name, value)
@@ -133,7 +151,21 @@ def _give_more(config: Any, d_model: int, heads: int, kv_heads: int, d_head: int
     part = _get(config, "attn_config")
     if part is not None and not isinstance(part, dict):
         part.kv_n_heads, part.rope_theta, part.clip_qkv = 2, 10000.0, 8.0
+    _look_everywhere(config, d_head)
     _turn_evenly(config, d_head, even)
+
+
+def _look_everywhere(config: Any, d_head: int) -> None:
+    """Layers that look at every position, where others look at summaries or at a choice."""
+    kinds = _get(config, "layer_types")
+    if isinstance(kinds, list) and "compress" in kinds[0]:
+        config.layer_types = ["sliding_attention"] * len(kinds)  # the window is longer
+    if isinstance(_get(config, "hybrid_layer_ids"), list):
+        config.hybrid_layer_ids = [0]
+    indexer = {"n_heads": 2, "kv_heads": 1, "head_dim": d_head, "budget": 64}
+    for name, value in {**indexer, "compress_ratio": 2}.items():
+        if f"indexer_{name}" in vars(config) and _get(config, f"indexer_{name}") is None:
+            setattr(config, f"indexer_{name}", value)  # as many as there are
 
 
 def _give_empty(config: Any, sizes: dict[tuple[str, ...], int]) -> None:
@@ -146,6 +178,8 @@ def _give_empty(config: Any, sizes: dict[tuple[str, ...], int]) -> None:
 def _turn_evenly(config: Any, d_head: int, even: int) -> None:
     rope = _get(config, "rope_parameters")
     if isinstance(rope, dict):
+        if rope.get("rope_type") == "axial" and "head_dim" in vars(config):
+            config.head_dim = 4 * max(d_head // 4, 1)  # pairs of height and of width
         rope.setdefault("rope_theta", 10000.0)
         turned = d_head
         if rope.get("partial_rotary_factor", 1.0) != 1.0:

@@ -9,9 +9,12 @@ __all__ = ["FORMS", "POSITIONS", "forms", "own_rotary"]
 # Parameters that positions are given for.
 POSITIONS = (
     *("position_embeddings", "relative_position_embeddings", "freqs_ci", "rotary_pos_emb"),
+    "pos_emb",
 )
 
 _PAIRS = re.compile(r"\.\.\., (0|1)?::2\]|rotate_every_two|rotate_pair|unflatten\(-1, \(-1, 2")
+_AXIAL = re.compile(r"position_ids\.shape\[-1\]")
+_DISTANCES = re.compile(r"emb\(position_embeddings\)")
 _SHIFTED = re.compile(r"rel(ative)?_shift")
 
 # name -> (line of the constructor, lines that make `positions`)
@@ -52,6 +55,29 @@ FORMS = {
         "        tables = [name for name, _ in self.rotary.named_buffers()]\n"
         "        kind = next(x.removesuffix('_inv_freq') for x in tables if '_inv' in x)\n"
         "        positions = self.rotary(hidden_states, place, kind)",
+    ),
+    "own each": (
+        "        self.rotary = {rotary}(config)",
+        "        place = torch.arange(t)[None].expand(n, t)\n"
+        "        positions = {\n"
+        "            kind: self.rotary(hidden_states, place, kind)\n"
+        "            for kind in self.rotary.layer_types\n"
+        "        }",
+    ),
+    # A map of one row: its height is 0 all over.
+    "axial": (
+        "        self.width = self.attention.head_dim // 2",
+        "        rate = 10000.0 ** (-torch.arange(0, self.width, 2) / self.width)\n"
+        "        angle = torch.arange(t)[:, None] * rate\n"
+        "        angle = torch.cat((0.0 * angle, 0.0 * angle, angle, angle), dim=-1)\n"
+        "        positions = (angle.cos().expand(n, -1, -1), angle.sin().expand(n, -1, -1))\n"
+        "        place = torch.arange(t)\n"
+        "        place = torch.stack((0 * place, place), dim=-1).expand(n, -1, -1)",
+    ),
+    "distances": (
+        "        self.longest = config.max_position_embeddings",
+        "        place = torch.arange(self.attention.context_size)\n"
+        "        positions = place[:, None] - place + self.longest",
     ),
     "even": (
         "        self.width = d_model",
@@ -128,12 +154,14 @@ def forms(
     """
     if not any(n in names for n in POSITIONS):
         return [""]
+    own_kind = "axial" if _AXIAL.search(_turning(loaded, code)) else ""
+    own_kind = "distances" if _DISTANCES.search(code) else own_kind
+    if own_kind:
+        return [own_kind]
     if more:
         return _more(loaded, code, cross=cross)
-    if "position_embeddings" not in names:
-        return [""]
-    if _SHIFTED.search(code):
-        return ["relative"]
+    if "position_embeddings" not in names or _SHIFTED.search(code):
+        return ["relative" if "position_embeddings" in names else ""]
     pairs = bool(_PAIRS.search(_turning(loaded, code)))
     own = own_rotary(loaded)
     if own and "mrope" in inspect.getsource(getattr(loaded, own)):
@@ -150,6 +178,7 @@ def _more(loaded: Any, code: str, *, cross: bool) -> list[str]:
         return ["relative", "relative batched"]
     own = own_rotary(loaded)
     found = ["own", "own typed", "own three", "own named", "own alone"] if own else []
+    found += ["own each"] if "position_embeddings[self." in code and own else []
     pairs = bool(_PAIRS.search(_turning(loaded, code)))
     plain = ["flat", "batched", "of heads", "headed"]
     found += ["flat pairs", "batched pairs"] if pairs else plain

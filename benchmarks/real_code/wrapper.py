@@ -85,6 +85,9 @@ _MORE = {
     "cross_attention_gate": "torch.ones(n, t)",
     "position_bias": "torch.zeros(n, self.heads, 1, 1)",
     "token_indices": "torch.arange(t)[None].expand(n, t)",
+    **dict.fromkeys(("key_hidden_states", "value_hidden_states"), "hidden_states"),
+    "relative_distance": "torch.arange(t)[:, None] - torch.arange(t)",
+    "rel_embeddings": "self.relative",
 }
 # The result of a layer that returns results of its parts, each with what belongs to it.
 _NESTED = "        found = [f[0] if isinstance(f, tuple | list) and f else f for f in found]\n"
@@ -132,8 +135,10 @@ _LAID = {
     "window": (
         lambda inputs: [
             "        for module, table in self.tables:",
-            "            module.window_size = (1, t)",
-            "            module.relative_position_index = table[:t, :t].contiguous()",
+            "            module.window_size, module.window_area = (1, t), t",
+            "            part = table.view(int(table.numel() ** 0.5), -1)[:t, :t]",
+            "            part = part.reshape(-1) if table.ndim == 1 else part.contiguous()",
+            "            module.relative_position_index = part",
         ],
         "",
     ),
@@ -144,7 +149,7 @@ _TEXT = '''"""{name} of {module}, small."""
 import torch
 from torch import nn
 
-from real_code.tiny import shrink
+from real_code.tiny import made, shrink
 from {module} import {name}
 {imports}
 
@@ -220,6 +225,7 @@ def wrapped(form: Form) -> tuple[dict[str, Any], str]:
     rows = "T_dec" if form.cross else "T"
     inputs = {"hidden_states": form.order.format(rows)}
     given = [g for p in form.parameters if (g := _argument(form, p, inputs))]
+    given += _passed_on(form)
     lines, imports, made = list(form.build), [form.imports], list[str]()
     if form.more:
         lines.append("        self.heads, self.d_head, self.d_model = heads, d_head, d_model")
@@ -237,6 +243,12 @@ def wrapped(form: Form) -> tuple[dict[str, Any], str]:
         made += _LAID[form.laid][0](inputs)
     if form.laid == "window":
         lines += _WINDOW_TABLES
+    if any("self.relative" in g for g in given):  # a table of distances is learned elsewhere
+        lines.append("        self.relative = torch.randn(1024, d_model)")
+    if any("self.structure" in g for g in given):
+        structure = _structure(loaded)
+        imports.append(f"from {loaded.__name__} import {structure}")
+        lines.append(f"        self.structure = {structure}(config)")
     source = _TEXT.format(
         name=kind.__name__,
         module=loaded.__name__,
@@ -270,6 +282,9 @@ def _argument(form: Form, p: inspect.Parameter, inputs: dict[str, str]) -> str:
         name = names[p.name] if form.laid != "alike" else "hidden_states"
         inputs.setdefault(name, form.order.format("T_enc"))
         return f"{p.name}={name}"
+    own = _own(form, p.name)
+    if own:
+        return f"{p.name}={own}"
     masks = OF_MEMORY if "memory" in form.masked else MASK
     masked = form.masked and p.name in masks
     turned = p.name == "position_embeddings" or (form.more and p.name in POSITIONS)
@@ -284,6 +299,29 @@ def _argument(form: Form, p: inspect.Parameter, inputs: dict[str, str]) -> str:
     if needed and p.name not in _NEEDED:
         raise LookupError(f"its call asks for `{p.name}`")
     return f"{p.name}={_NEEDED[p.name]}" if needed else ""
+
+
+def _own(form: Form, name: str) -> str:
+    """What a rarer parameter is given for its name's sake, or ''."""
+    masked = "mask" if form.masked else "None"
+    if name == "attention_inputs" and _structure(form.said.loaded):
+        segments = "(torch.arange(t) // 2 % 2)[None].expand(n, t)"
+        return f"self.structure.init_attention_inputs(hidden_states, {masked}, {segments})"
+    if name == "conv_mask":
+        return masked
+    return "place" if name == "position_ids" and form.turned == "axial" else ""
+
+
+def _passed_on(form: Form) -> list[str]:
+    """What is given by name beside the parameters, for the parts that it is handed on to."""
+    known = {**_ALWAYS, **_NEEDED} if form.more else {}
+    taken = {p.name for p in form.parameters}
+    return [f"{n}={known[n]}" for n in form.said.passed_on if n in known and n not in taken]
+
+
+def _structure(loaded: Any) -> str:
+    """The class of a module that makes the inputs of attention for its model, or ''."""
+    return next((n for n, c in vars(loaded).items() if hasattr(c, "init_attention_inputs")), "")
 
 
 def _earlier(form: Form, p: inspect.Parameter) -> list[str]:
@@ -318,6 +356,8 @@ def _contract(form: Form, inputs: dict[str, str], rows: str) -> dict[str, Any]:
         "returns": [{"name": "context", "axes": axes}],
         "extra keys": said.extra_keys,
     }
+    if said.sizes:
+        contract["sizes"] = said.sizes
     if form.masked:
         contract["kinds"] = {"mask": "keep"}
     told_not = any("is_causal=False" in line for line in form.build)

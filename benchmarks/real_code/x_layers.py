@@ -9,6 +9,8 @@ __all__ = ["subjects"]
 
 # option -> (constructor's text, changes of the contract); a change to None leaves it undeclared
 _FREE = {"score": None, "weights": None}
+_DRAWN = {**_FREE, "random": True}
+_BETWEEN = {"causal": "top_left", "score": None, "positions": "content"}
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("", {}),
     "all keys masked": ("", {"all_masked": "zeros"}),
@@ -54,7 +56,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "scaled talking heads": (
         "pre_talking_heads=True, pre_scale_post_talking_heads=True",
-        _FREE,
+        {**_FREE, "reweighted": True},
     ),
     "gated values of a low rank": ("gate_values=True, gate_values_rank=3", {"score": None}),
     "gated values by head": ("gate_values=True, gate_values_headwise=True", {"score": None}),
@@ -66,7 +68,8 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"score": None},
     ),
     "own softmax": ("custom_attn_fn=lambda scores: scores.softmax(dim=-1)", {}),
-    "gumbel": ("gumbel_softmax=True, gumbel_softmax_hard=False", _FREE),
+    "gumbel": ("gumbel_softmax=True, gumbel_softmax_hard=False", _DRAWN),
+    "gumbel, hard": ("gumbel_softmax=True", _DRAWN),
     "latent queries and keys": (
         "use_latent_q=True, dim_latent_q=14, use_latent_kv=True, dim_latent_kv=22",
         {"score": None},
@@ -76,12 +79,12 @@ _OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "self": ("", "", {}),
     "causal": ("causal=True", "", {"causal": "top_left"}),
     "causal, flash": ("causal=True, flash=True", "", {"causal": "top_left", "weights": None}),
-    "selective": ("causal=True, selective=True", "", {"causal": "top_left", "score": None}),
+    "selective": ("causal=True, selective=True", "", _BETWEEN),
     "window": ("causal=True, max_attend_past=3", "", {"causal": "top_left", "window": 4}),
     "alibi by content": (
         "causal=True, data_dependent_alibi=True",
         "",
-        {"causal": "top_left", "score": None, "positions": True},
+        _BETWEEN,
     ),
     "contextual positions": (
         "causal=True, use_cope=True",
@@ -96,7 +99,7 @@ _OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "alibi by content of a row": (
         "causal=True, data_dependent_alibi=True, data_dependent_alibi_per_row=True",
         "",
-        {"causal": "top_left", "score": None, "positions": True},
+        _BETWEEN,
     ),
     "contextual positions among heads": (
         "causal=True, use_cope=True, cope_talking_heads=True",
