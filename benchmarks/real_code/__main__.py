@@ -49,7 +49,7 @@ LIBRARIES = {
     "allennlp_light": ("allennlp_light", "allennlp-light"),
     "d2l": ("d2l", "d2l"),
 }
-SECONDS = 120.0  # without a word from a process, after which what it was at counts as lost
+SECONDS = 300.0  # without a word from a process, after which what it was at counts as lost
 
 
 def main() -> None:

@@ -40,7 +40,8 @@ _EXTRA_KEYS = re.compile(r"sink|s_aux|bias_k|add_zero")
 _SCALED = re.compile(r"scaling = self\.head_dim ?\*\* ?-0\.5|attention_head_size ?\*\* ?-0\.5")
 _ORDERED = re.compile(
     r"relative|rel_pos|position_bias|alibi|distance_embedding|rotary|rope|conv\w* ?=|"
-    r"nn\.Conv|token_shift|time_shift|local_|window|lstm|pos_emb|position_embedding"
+    r"nn\.Conv|token_shift|time_shift|local_|window|lstm|pos_emb|position_embedding|"
+    r"attention_offsets"
 )
 # What a contract cannot say of a family, so that what is found would be the contract's fault.
 _UNSTATED = {
