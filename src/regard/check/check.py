@@ -262,7 +262,7 @@ def _pictures(case: Case, found: Search | None) -> dict[str, Any]:
 
 def _weights(case: Case) -> tuple[tuple[float, ...], ...]:
     trace = _trace(case)
-    if trace is None or not trace.sites:
+    if not getattr(trace, "sites", ()):  # a crash has none
         return ()
     array = trace.sites[0].weights.value
     while array.ndim > 2:

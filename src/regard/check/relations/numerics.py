@@ -7,7 +7,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Case, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
-from regard.check.relations.padding import _mask_of
+from regard.check.relations.padding import mask_of
 from regard.check.subject import Crash, Outcome
 from regard.check.trace.weighing import is_exponential
 
@@ -210,7 +210,7 @@ def without_keys(here: Layout, name: str) -> np.ndarray | None:
         return _row_off(here, name)
     fresh = keep[:, 0].copy()
     fresh[0] = False
-    return np.asarray(_mask_of(here, name, fresh))
+    return np.asarray(mask_of(here, name, fresh))
 
 
 def _reads(here: Layout, args: dict[str, Any], out: Outcome, row: slice) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.placed import is_sequential, moves_content
 from regard.check.relations.softmaxes import is_consistent
 from regard.check.subject import Crash
 
@@ -124,7 +125,7 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     f"`{name}` of a query depends on the other queries",
                     about=name,
                     level="note" if _compete(bench) else "error",
-                    depends_on=("inputs",),
+                    depends_on=("inputs", "unplaced") if _after(bench, name) else ("inputs",),
                     measured=(
                         Measurement(
                             "alone against among others",
@@ -135,6 +136,11 @@ def queries_apart(bench: Bench) -> Verdict | None:
                     hidden="every shape is right; a single query is right",
                 )
     return holds()
+
+
+def _after(bench: Bench, name: str) -> bool:
+    """Whether nobody said that rows know nothing of the rows before them, and they do."""
+    return "unplaced" in bench.contract.guessed and is_sequential(bench, name)
 
 
 def _compete(bench: Bench) -> bool:
@@ -290,6 +296,9 @@ def _query(here: Layout, name: str, value: Any, t: int) -> Any:
 
 def _scrambled(here: Layout, name: str, gap: float) -> Verdict:
     has_heads = "heads" in here.contract.every_axis
+    stands: tuple[str, ...] = ("positions", "causal")
+    if "unplaced" in here.contract.guessed and not moves_content(here.bench):
+        stands = (*stands, "unplaced")
     code, text = (
         "RG401" if has_heads else "RG102",
         "depends on the order in which the keys are given",
@@ -301,7 +310,7 @@ def _scrambled(here: Layout, name: str, gap: float) -> Verdict:
         f"`{name}` {text}",
         about=name,
         measured=(Measurement("change when keys are reordered", f"{gap:.3g}", "must be 0"),),
-        depends_on=("positions", "causal"),
+        depends_on=stands,
         hidden="every shape is right and nothing raises",
     )
 

@@ -13,9 +13,8 @@ from regard.check.subject import Crash
 __all__ = [
     "holes",
     "loud_padding",
-    "mask_matters",
+    "mask_of",
     "more_padding",
-    "query_masks_matter",
     "query_rows",
 ]
 
@@ -68,7 +67,7 @@ def _scattered(here: Layout, keep: np.ndarray, tail: bool) -> np.ndarray:
 
 def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict | None:
     """Run with that mask: None where it is obeyed."""
-    args = {name: _mask_of(here, name, fresh)}
+    args = {name: mask_of(here, name, fresh)}
     out = bench.ok(**args)
     if out is None:
         return None
@@ -130,71 +129,6 @@ def _counted(here: Layout, allowed: np.ndarray, unread: np.ndarray) -> np.ndarra
     key, row = place[:, None, None], place[:, None]
     inside = (np.minimum(key, row) < place) & (place < np.maximum(key, row))
     return np.asarray(np.einsum("btk,ktp,bp->bt", allowed, inside, unread, dtype=int) > 0)
-
-
-@relation("mask-matters", "a mask that forbids something changes a result", cost=1)
-def mask_matters(bench: Bench) -> Verdict | None:
-    """Allow every key: something must change."""
-    here = layout(bench)
-    names = [n for n in here.key_masks() if isinstance(bench.probe.args[n], np.ndarray)]
-    names = [
-        n for n in names if bench.contract.kinds[n] not in ("zero_padded", "token_ids_pad0")
-    ]
-    for name in names:
-        keep = here.keep(name)
-        if keep.all() or keep.shape[1] > 1:
-            continue
-        out = bench.ok(**{name: _mask_of(here, name, np.ones_like(keep[:, 0]))})
-        if out is None:
-            continue
-        if all(
-            near(b, a, 1e-6)
-            for a, b in zip(bench.out.outputs, out.outputs, strict=False)
-            if a is not None and b is not None and a.dtype.kind == "f"
-        ):
-            return fails(
-                "RG207",
-                f"`{name}` changes no result",
-                about=name,
-                measured=(
-                    Measurement("change when every key is allowed", "0", "must not be 0"),
-                ),
-                depends_on=(f"kinds.{name}",),
-                hidden="every shape is right and nothing raises",
-            )
-    return holds() if names else None
-
-
-@relation("query-mask-matters", "a mask over the queries changes a result", cost=1)
-def query_masks_matter(bench: Bench) -> Verdict | None:
-    """Change masks that lie over the queries alone."""
-    here = layout(bench)
-    asked = False
-    for name, mask in bench.probe.masks.items():
-        if name in here.key_masks() or not isinstance(bench.probe.args[name], np.ndarray):
-            continue
-        if bench.contract.kinds[name] in ("lengths", "zero_padded", "additive"):
-            continue
-        asked = True
-        value = bench.probe.args[name]
-        other = ~value if value.dtype == bool else (1 - value).astype(value.dtype)
-        out = bench.ok(**{name: other})
-        if out is None:
-            continue
-        if all(
-            near(b, a, 1e-6)
-            for a, b in zip(bench.out.outputs, out.outputs, strict=False)
-            if a is not None and b is not None and a.dtype.kind == "f"
-        ):
-            return fails(
-                "RG207",
-                f"`{name}` changes no result",
-                about=name,
-                measured=(Measurement("change when the mask is turned", "0", "must not be 0"),),
-                depends_on=(f"kinds.{name}",),
-                hidden=f"every shape is right; {mask.axis} is masked nowhere",
-            )
-    return holds() if asked else None
 
 
 @relation("query-mask-rows", "a masked query's row is 0, the others stay", strict=True, cost=1)
@@ -296,7 +230,7 @@ def _at(here: Layout, name: str, where: np.ndarray, scale: float) -> Any:
     )
 
 
-def _mask_of(here: Layout, name: str, keep: np.ndarray) -> np.ndarray:
+def mask_of(here: Layout, name: str, keep: np.ndarray) -> np.ndarray:
     """A mask argument of the same kind and shape that allows ``keep`` (batch, key)."""
     kind, value, axes = here.contract.kinds[name], here.probe.args[name], here.inputs[name]
     if kind == "lengths":

@@ -12,6 +12,7 @@ from regard.check.relations.many import answers
 from regard.check.subject import Outcome
 
 __all__ = [
+    "COLD",
     "cool",
     "hidden_weights",
     "influences",
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 _COOL = 0.2
+COLD = 0.01
+"""A factor that makes scores so small that sparse weights leave no key out."""
+
 _GONE = 1e-8  # below the least number of half precision
 _NONE = 1e-9  # a weight below it is none
 
@@ -67,8 +71,9 @@ def weight_pattern(bench: Bench) -> Verdict | None:
     tiny = 1e-3 if bench.contract.dtype in ("float16", "bfloat16") else 1e-5
     seen = (np.abs(weights) > tiny).any(axis=1)
     unseen = (np.abs(weights) < 1e-9).any(axis=1)
-    if (unseen & here.allowed()).any() and cool(here):
-        out = bench.ok(**cool(here))  # a weight may vanish beside another in hot scores
+    for factor in (_COOL, COLD):  # a weight may vanish beside another in hot scores
+        calmer = cool(here, factor) if (unseen & here.allowed()).any() else {}
+        out = bench.ok(**calmer) if calmer else None
         calm = here.alignment(out) if out is not None else None
         if calm is not None:
             unseen &= (np.abs(calm) < 1e-9).any(axis=1)
@@ -144,17 +149,17 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     half = bench.contract.dtype in ("float16", "bfloat16")
     allowed = here.allowed()
     still |= True
-    calmer = cool(here)
     left = list(range(here.n_keys))
     # A key of little weight is asked again, louder, and at last among cooler scores.
-    for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, 0.0)):
-        variants = [here.at_key(j, salt, scale or 1.0) for j in left]
+    for salt, scale in ((1, 1.0), (2, 3.0), (3, 9.0), (4, _COOL), (5, COLD)):
+        variants = [here.at_key(j, salt, max(1.0, scale)) for j in left]
         before: np.ndarray | None = base
-        if not scale:
+        if scale < 1.0:
+            calmer = cool(here, scale)
             out = bench.ok(**calmer)
             before = here.context(out, name) if out is not None else None
             variants = [
-                {**calmer, **{n: v * _COOL for n, v in each.items() if n in calmer}}
+                {**calmer, **{n: v * scale for n, v in each.items() if n in calmer}}
                 for each in variants
             ]
         if before is None:
@@ -174,10 +179,10 @@ def influences(bench: Bench, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     return moved, still
 
 
-def cool(here: Layout) -> dict[str, np.ndarray]:
+def cool(here: Layout, factor: float = _COOL) -> dict[str, np.ndarray]:
     """The float arguments made small, so that no weight vanishes beside another."""
     names = [n for n in here.probe.floats() if here.contract.kinds.get(n) is None]
-    return {n: here.probe.args[n] * _COOL for n in names if n in here.content}
+    return {n: here.probe.args[n] * factor for n in names if n in here.content}
 
 
 def _against(

@@ -5,16 +5,17 @@ which the code is right is chosen, so that no finding ever stands on a reading t
 to make one.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from regard.check.contract import Contract
+from regard.check.contract import Contract, Returned
 from regard.check.probe import Probe
 from regard.check.sizes import Sizes
 from regard.check.subject import Instance, Loaded, Outcome
 
-__all__ = ["Runner", "keeps_examples_apart", "leak", "order_matters", "reads"]
+__all__ = ["Runner", "keeps_examples_apart", "leak", "order_matters", "reads", "unmixed"]
 
 
 class Runner:
@@ -64,6 +65,44 @@ def keeps_examples_apart(runner: Runner) -> bool | None:
         rest = (slice(None),) * tokens.index("batch") + (slice(0, -1),)
         apart &= bool(np.allclose(a[rest], b[rest], atol=1e-4, equal_nan=True))
     return apart
+
+
+def unmixed(runner: Runner) -> tuple[Returned, ...]:
+    """The results, axes such as ``heads*batch`` in the order in which examples stay apart.
+
+    Both orders have one size, and whichever the code means is said nowhere.
+    """
+    returns = runner.contract.returns
+    if not any(_partner(t) for r in returns for t in r.axes.split()):
+        return returns
+    base, changes = runner.run(), runner.noised("batch", -1)
+    other = runner.run(**changes) if base is not None and changes else None
+    if base is None or other is None:
+        return returns
+    found = []
+    for returned, a, b in zip(returns, base.outputs, other.outputs, strict=False):
+        tokens = returned.axes.split()
+        for at, token in enumerate(tokens):
+            partner = _partner(token)
+            if not partner or a is None or b is None or a.dtype == object:
+                continue
+            moved = np.moveaxis(~np.isclose(a, b, atol=1e-4, equal_nan=True), at, 0)
+            rows = moved.reshape(moved.shape[0], -1).any(axis=1)
+            n = runner.sizes["batch"]
+            outer = bool(rows.reshape(n, -1)[:-1].any())
+            inner = bool(rows.reshape(-1, n)[:, :-1].any())
+            if outer != inner:
+                tokens[at] = f"{partner}*batch" if outer else f"batch*{partner}"
+        found.append(replace(returned, axes=" ".join(tokens)))
+    return (*found, *returns[len(found) :])
+
+
+def _partner(token: str) -> str:
+    """What the examples are merged with, "" where they are not."""
+    factors = token.split("*")
+    if len(factors) != 2 or "batch" not in factors:
+        return ""
+    return factors[1] if factors[0] == "batch" else factors[0]
 
 
 def leak(runner: Runner, mask: str) -> float | None:

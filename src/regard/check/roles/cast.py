@@ -23,6 +23,8 @@ _ARRAYS = re.compile(r"^[WUV]$|^[WU][a-z_]|^[WU]\d|^w(eight)?s?_|_weights?$|^w[q
 _VECTORS = re.compile(r"^(b|v|w|u|g|gain|beta|gamma|v_a|bias|va|b_\w+|bias_\w+|w_score)$")
 _TENSORS = re.compile(r"Tensor|ndarray|Array|Float\[|Bool\[|Int\[")
 _NUMBERS = re.compile(r"^(Optional\[)?(int|float|bool|str)\b")
+# A table of words; a rotary or positional "embedding" is given features.
+_TABLE = re.compile(r"(\w+\.)*(\w*(Token|Word|Char|Vocab)\w*)?Embeddings?")
 # Which step of a loop it is, or None outside one.
 _COUNTERS = re.compile(
     r"^(time_?)?step(_?(idx|index|num|number))?$|^(layer|block)_?(idx|index)$"
@@ -263,7 +265,7 @@ def _looked_up(reading: Reading) -> set[str]:
     for node in reading.walk():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             text = ast.unparse(node.value.func)
-            if text.endswith("Embedding"):
+            if _TABLE.fullmatch(text):
                 tables |= {t.attr for t in node.targets if isinstance(t, ast.Attribute)}
     names = {p.name for p in reading.parameters}
     found = set()

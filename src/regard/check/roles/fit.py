@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from regard.check.contract import Contract, Returned
-from regard.check.roles.behaviour import Runner, keeps_examples_apart
+from regard.check.roles.behaviour import Runner, keeps_examples_apart, unmixed
 from regard.check.roles.cast import Part
 from regard.check.roles.known import Known
 from regard.check.roles.results import Results, alignment, results
@@ -45,6 +45,10 @@ _COINCIDENCES: tuple[tuple[str, Mapping[str, str]], ...] = (
         },
     ),
 )
+# A layout of a higher cost is so odd that its crash is no sign of a mistake; and one that the
+# search ended near, for want of time, may have a likely rival that runs.
+_FAR = 2.5
+_NEXT = 1.0
 _SHAPES = re.compile(
     r"shape|size|dimension|axis|axes|broadcast|match|mismatch|multiplied|subscript|reshape|view|"
     r"overflow|expand|cat|divi",
@@ -59,13 +63,14 @@ def _is_of_shapes(crash: Crash) -> bool:
 
 
 class Fit:
-    """Finds axes for one target within some seconds of the processor's time."""
+    """Finds axes for one target within some seconds of this thread's time."""
 
     def __init__(self, known: Known, *, seconds: float = 6.0) -> None:
         self.known = known
-        self.deadline = time.process_time() + seconds
+        self.deadline = time.thread_time() + seconds
         self.runs_when = ""  # the coincidence of sizes without which the target crashes
         self.farthest: Crash | None = None  # of the tries that failed
+        self.cut = False  # whether time ended a search
 
     def fit(self) -> tuple[Trial | None, Results | None]:
         """The reading under which the target runs, or under which its crash is its own."""
@@ -108,6 +113,8 @@ class Fit:
                 good.append((cost, i, better, found))
                 if cost < trial.cost + 0.01 and self._settled(better):
                     break
+        self.deadline += solver.first
+        self.cut |= solver.cut
         if not good:
             return None, failed
         good.sort(key=lambda g: g[:2])
@@ -137,6 +144,9 @@ class Fit:
             if renamed is not contract:
                 contract = renamed
                 found = results(self.known.reading, contract, *self._again(contract))
+            if not contract.returns:
+                bare = replace(contract, returns=found.returns)
+                found = replace(found, returns=unmixed(Runner(self.known.loaded, bare)))
             contract = replace(
                 contract,
                 returns=contract.returns or found.returns,
@@ -205,6 +215,9 @@ class Fit:
     def _crash(self, crashed: list[Trial]) -> Trial | None:
         """The reading under which a crash is the author's: it is stated, or runs by chance."""
         shapes = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
+        reached = max((t.cost for t in crashed), default=0.0)
+        last = min(_FAR, reached - _NEXT) if self.cut else _FAR
+        shapes = [t for t in shapes if t.cost <= last or self._is_said(t)]
         ranked = sorted(shapes, key=lambda t: (t.cost, -t.progress))[:10]
         for trial in ranked:
             parts = tuple(p for p in self.known.cast if p.name in trial.choice.axes)
@@ -219,13 +232,14 @@ class Fit:
                         return forced  # the sizes belong together; it is no mistake
                     self.runs_when = name
                     return replace(other, result=trial.result)
+        return next((t for t in ranked if self._is_said(t)), None)
+
+    def _is_said(self, trial: Trial) -> bool:
+        """Whether the author states the axes of everything that has content."""
         content = ("query", "key", "value", "self", "step", "second", "past")
         roles = {p.name: p.role for p in self.known.cast}
-        for trial in ranked:
-            axes = {n: a for n, a in trial.choice.axes.items() if roles[n] in content}
-            if axes and all(a.said for a in axes.values()):
-                return trial
-        return None
+        axes = [a for n, a in trial.choice.axes.items() if roles[n] in content]
+        return bool(axes) and all(a.said for a in axes)
 
     def _expected(self, trial: Trial) -> Results | None:
         """What a crashing target would return, read where its sizes coincide."""
@@ -256,7 +270,7 @@ class Fit:
         join: str,
         seconds: float,
     ) -> Solver:
-        left = self.deadline + (1.0 if seconds <= 1.0 else 0.0) - time.process_time()
+        left = self.deadline + (1.0 if seconds <= 1.0 else 0.0) - time.thread_time()
         return Solver(
             self.known.loaded,
             self.known.reading,

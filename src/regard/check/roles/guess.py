@@ -115,6 +115,10 @@ class _Guesser:
                 self._guess(f"kinds.{name}", f"`{name}` counts the real keys", quiet=True)
         if self._is_composite():
             self._guess("inputs", "the target joins several attentions", quiet=True)
+        said = self.known.declared | set(self.known.intent.stated)
+        if not contract.positions and "positions" not in said:
+            text = "no positions are meant; --positions relative, recurrent ... states some"
+            self._guess("unplaced", text, quiet=True)
         if contract.all_masked is None:
             self._guess("all_masked", "a query without keys may occur", quiet=True)
         guessed = {k: v for k, v in self.guessed.items() if k not in self.known.declared}

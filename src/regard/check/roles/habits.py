@@ -36,6 +36,9 @@ def guessed(  # noqa: PLR0911, PLR0912 - one a role
             table = dict(_MEMORY)
             if GROUPS.search(reading.code):
                 table |= {"batch kv_heads T d": 0.9, "batch T kv_heads d": 1.5}
+            if part.role == "second":
+                first = -0.2 if set(parts(part.name)) & _STATES else 1.5
+                table |= {"batch d": first, "layers batch d": first + 0.8}
             return _ranked(table, f, TIMES[part.role])
         case "past":
             return _ranked(_MEMORY, f, "T_mem")
@@ -107,6 +110,8 @@ _MEMORY = {
     **{"batch T heads d": 1.6, "heads T d": 2.0, "batch d T": 2.8, "batch kv_heads T d": 2.9},
     **{"batch T kv_heads d": 3.2, "batch 1 T d": 2.9},
 }
+# What a decoder starts from, beside what it attends to.
+_STATES = {"last", "final", "init", "initial", "start", "summary", "pooled", "h0", "c0"}
 _SELF = {
     **{"batch T d": 0.0, "T d": 0.9, "T batch d": 1.1, "batch heads T d": 1.6},
     **{"batch d height width": 1.9, "batch d T": 2.4, "batch d": 2.6, "T": 3.0},

@@ -211,6 +211,8 @@ def _name(node: ast.expr) -> str:  # noqa: PLR0911 - one a form
                 return node.func.attr
             return _name(node.args[0]) if node.args and node.func.attr == "stack" else ""
         return _name(owner)
+    if isinstance(node, ast.Attribute) and re.match(r"self\b", ast.unparse(node)):
+        return node.attr  # what an object keeps is named by its attribute
     if isinstance(node, ast.Subscript | ast.Attribute):
         return _name(node.value)
     return ""

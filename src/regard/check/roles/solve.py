@@ -23,6 +23,8 @@ from regard.errors import RegardError
 
 __all__ = ["Solver"]
 
+_WALL = 4.0  # times as much time on the wall, where the target waits
+
 
 class Solver:
     """Finds axes for one target.
@@ -40,8 +42,7 @@ class Solver:
     join : bool
         Whether queries and keys may be put on one axis ``T``.
     seconds : float
-        Processor time for everything, so that a busy machine finds as much; three times that
-        by the clock at most.
+        Time of this thread for everything, so that a busy machine finds what an idle one does.
     """
 
     def __init__(
@@ -58,21 +59,23 @@ class Solver:
         self.loaded, self.reading, self.layouts = loaded, reading, layouts
         self.forms, self.base, self.join = forms, base, join
         self.moves = Moves(reading, layouts.parts, forms, join)
-        self.seconds = seconds
-        self.started, self.used = time.monotonic(), time.process_time()
+        self.deadline = time.thread_time() + seconds
+        self.latest = time.monotonic() + _WALL * seconds
         self.runs = 0
+        self.first = 0.0  # seconds of the first run, which loads what later ones find loaded
+        self.cut = False  # whether time ended the search
 
     def trials(self, limit: int = 160) -> Iterator[Trial]:
         """Try one layout after another; each trial has its sizes bound as well as can be."""
         for i, choice in enumerate(choices(self.layouts)):
-            if i >= limit or self.is_late():
+            if i >= limit or self._is_late():
                 return
             yield self.attempt(choice)
 
-    def is_late(self) -> bool:
-        """Whether the time is up."""
-        used = time.process_time() - self.used
-        return used > self.seconds or time.monotonic() - self.started > 3 * self.seconds
+    def _is_late(self) -> bool:
+        late = time.thread_time() > self.deadline or time.monotonic() > self.latest
+        self.cut |= late
+        return late
 
     def attempt(self, choice: Choice, sizes: Mapping[str, str] | None = None) -> Trial:
         """Bind the variables of one layout, crash by crash, at two sets of sizes."""
@@ -113,7 +116,7 @@ class Solver:
         if not free or len(free) > 4:
             return None
         for i, chosen in enumerate(itertools.product(names, repeat=len(free))):
-            if i >= limit or self.is_late():
+            if i >= limit or self._is_late():
                 return None
             bound = {**first.names, **dict(zip(free, chosen, strict=True))}
             trial = self._run(choice, first, bound, forms, {})
@@ -155,7 +158,7 @@ class Solver:
     def _bind(self, best: Trial) -> Trial:
         seen = {best.state}
         for _ in range(14):
-            if best.runs or self.is_late():
+            if best.runs or self._is_late():
                 break
             better, level = None, None
             for moved in self.moves.after(best):
@@ -185,10 +188,15 @@ class Solver:
         self.runs += 1
         contract = self.contract(choice, first, names, forms)
         sizes = coinciding(which, contract, fixed)
+        began = time.thread_time(), time.monotonic()
         try:
             result, progress = counted(self.loaded, contract, sizes)
         except (RegardError, ValueError, KeyError, TypeError, IndexError) as error:
             result, progress = Crash(type(error).__name__, str(error), 0, (), "build"), -1
+        if self.runs == 1:
+            self.first = time.thread_time() - began[0]
+            self.deadline += self.first
+            self.latest += time.monotonic() - began[1]
         joined = names.get("T_dec", "T_dec") == names.get("T_enc", "T_enc")
         return Trial(
             choice,
