@@ -15,12 +15,13 @@ skipped and said to be. Results go to ``docs/results/real_code.json`` and from t
 
 ``--only torch`` asks one library, ``--family bert`` one family of transformers; with
 ``--join`` what one library came to takes its place among the committed results. ``--again``
-asks the classes of transformers that the committed results say were not asked. ``--page``
-rewrites the page from the committed results; ``--check`` fails where it differs.
+asks the classes of transformers that the committed results say were not asked.
+``--no-contract`` asks with nothing declared, of transformers one class of ``--families`` of
+its families; answers take their places in ``docs/results/real_code_undeclared.json``.
+``--page`` rewrites the page from the committed results; ``--check`` fails where it differs.
 """
 
 import argparse
-import dataclasses
 import importlib
 import importlib.metadata
 import importlib.util
@@ -37,6 +38,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 RESULTS = ROOT / "docs" / "results" / "real_code.json"
+UNDECLARED = ROOT / "docs" / "results" / "real_code_undeclared.json"
 PAGE = ROOT / "docs" / "real_code.md"
 # library -> (module, distribution)
 LIBRARIES = {
@@ -60,7 +62,10 @@ def main() -> None:
         "--join", action="store_true", help="with --only: write it among the others' results"
     )
     parser.add_argument(
-        "--guessed", action="store_true", help="declare nothing: one class a family"
+        "--no-contract", action="store_true", help="declare nothing: one class a family"
+    )
+    parser.add_argument(
+        "--families", type=int, default=150, help="with --no-contract: how many of transformers"
     )
     parser.add_argument(
         "--again", action="store_true", help="ask what transformers' results say was not asked"
@@ -70,29 +75,27 @@ def main() -> None:
     given = parser.parse_args()
     from real_code.classes import joined, spliced, unasked  # noqa: PLC0415 - of this folder
     from real_code.page import page  # noqa: PLC0415
+    from real_code.undeclared import merged  # noqa: PLC0415
 
     if given.again:
         whole = json.loads(RESULTS.read_text(encoding="utf-8"))
         part = measure(["transformers"], given.family, names=unasked(whole))
         RESULTS.write_text(json.dumps(spliced(whole, part), indent=1) + "\n", encoding="utf-8")
+    elif given.no_contract:
+        part = undeclared(given.only or list(LIBRARIES), given.family, given.families)
+        before = _read(UNDECLARED)
+        text = json.dumps(merged(before, part), indent=1)
+        UNDECLARED.write_text(text + "\n", encoding="utf-8")
     elif not (given.page or given.check):
         libraries = given.only or list(LIBRARIES)
-        results = measure(libraries, given.family, guessed=given.guessed)
+        results = measure(libraries, given.family)
         if (given.only or given.family) and not given.join:
             print(json.dumps({k: results[k] for k in ("findings", "evidence")}, indent=1))
             return
-        if given.join and not given.guessed:
-            before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else None
-            results = joined(before, results, libraries)
-        elif given.guessed:
-            whole = json.loads(RESULTS.read_text(encoding="utf-8"))
-            kept = ("command", "libraries", "findings", "broken", "minutes")
-            results = {**whole, "guessed": {k: results[k] for k in kept}}
-        elif RESULTS.exists():
-            before = json.loads(RESULTS.read_text(encoding="utf-8"))
-            results["guessed"] = before.get("guessed")
+        if given.join:
+            results = joined(_read(RESULTS), results, libraries)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    text = page(json.loads(RESULTS.read_text(encoding="utf-8")))
+    text = page(json.loads(RESULTS.read_text(encoding="utf-8")), _read(UNDECLARED))
     if given.check:
         if PAGE.read_text(encoding="utf-8") != text:
             sys.exit(
@@ -102,13 +105,43 @@ def main() -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
+def _read(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
 def measure(
+    libraries: list[str], families: list[str] | None, *, names: set[str] | None = None
+) -> dict[str, Any]:
+    """Ask with what the manuals say as the contract, and measure the evidence."""
+    started = time.monotonic()
+    rows, versions = _asked(libraries, families, names=names)
+    from real_code.evidence import measured  # noqa: PLC0415
+
+    modules = {LIBRARIES[library][0] for library in libraries}
+    whole = families is None or names is not None
+    evidence = measured(modules) if whole else {}
+    return _summed(rows, versions, evidence, started)
+
+
+def undeclared(libraries: list[str], families: list[str] | None, count: int) -> dict[str, Any]:
+    """Ask with nothing declared."""
+    if "transformers" in libraries and families is None:
+        from real_code import huggingface  # noqa: PLC0415
+        from real_code.undeclared import sampled  # noqa: PLC0415
+
+        families = sampled([m.split(".")[2] for m in huggingface.families()], count)
+    rows, versions = _asked(libraries, families, is_declared=False)
+    command = "python benchmarks/real_code --no-contract"
+    return {"command": command, "versions": versions, "rows": rows}
+
+
+def _asked(
     libraries: list[str],
     families: list[str] | None,
     *,
-    guessed: bool = False,
+    is_declared: bool = True,
     names: set[str] | None = None,
-) -> dict[str, Any]:
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     warnings.simplefilter("ignore")
     import torch  # noqa: PLC0415 - the page can be checked without it
@@ -121,7 +154,6 @@ def measure(
 
     torch.set_num_threads(1)
     placeholders()
-    started = time.monotonic()
     rows: list[dict[str, Any]] = []
     versions = {"python": platform.python_version()}
     for library in libraries:
@@ -130,19 +162,14 @@ def measure(
             rows.append({"library": library, "name": library, "skip": "it is not installed"})
             continue
         versions[distribution] = importlib.metadata.version(distribution)
-        for row in _of(library, families, guessed, names):
+        for row in _of(library, families, is_declared, names):
             rows.append({"library": library, **row})
             print(_line(row), file=sys.stderr, flush=True)
-    from real_code.evidence import measured  # noqa: PLC0415
-
-    modules = {LIBRARIES[library][0] for library in libraries}
-    whole = families is None or names is not None
-    evidence = measured(modules) if whole and not guessed else {}
-    return _summed(rows, versions, evidence, started, guessed)
+    return rows, versions
 
 
 def _of(
-    library: str, families: list[str] | None, guessed: bool, names: set[str] | None = None
+    library: str, families: list[str] | None, is_declared: bool, names: set[str] | None = None
 ) -> Iterator[dict[str, Any]]:
     from real_code import (  # noqa: PLC0415
         keras_layers,
@@ -153,7 +180,7 @@ def _of(
     )
 
     if library == "transformers":
-        yield from _transformers(families, guessed, names)
+        yield from _transformers(families, is_declared, names)
         return
     makers: dict[str, Callable[[], Any]] = {
         "torch": pytorch.subjects,
@@ -164,11 +191,13 @@ def _of(
         "allennlp_light": recurrent.allennlp,
         "d2l": textbook.subjects,
     }
-    yield from _kept_apart(lambda: _each(([s] for s in makers[library]()), guessed), library)
+    yield from _kept_apart(
+        lambda: _each(([s] for s in makers[library]()), is_declared), library
+    )
 
 
 def _transformers(
-    families: list[str] | None, guessed: bool, names: set[str] | None = None
+    families: list[str] | None, is_declared: bool, names: set[str] | None = None
 ) -> Iterator[dict[str, Any]]:
     import transformers  # noqa: PLC0415
 
@@ -192,7 +221,7 @@ def _transformers(
             except Exception as error:
                 yield {"name": module, "skip": f"it cannot be imported: {error}"}
                 return
-            for name, digest in found[:1] if guessed else found:
+            for name, digest in found if is_declared else found[:1]:
                 whole = f"transformers/{module.split('.')[2]}.{name}"
                 if names is not None and whole not in names:
                     continue
@@ -201,7 +230,7 @@ def _transformers(
                     continue
                 yield {"digest": digest, "name": whole}
                 try:
-                    yield from _each(huggingface.subjects(module, name), guessed)
+                    yield from _each(huggingface.subjects(module, name), is_declared)
                 except OSError as error:  # a text that Python cannot tell from its neighbours
                     yield {"name": whole, "skip": f"its text is not found: {error}"}
 
@@ -212,9 +241,10 @@ def _transformers(
                 yield row
 
 
-def _each(groups: Any, guessed: bool) -> Iterator[dict[str, Any]]:
+def _each(groups: Any, is_declared: bool) -> Iterator[dict[str, Any]]:
     from real_code.run import ask, choose  # noqa: PLC0415
     from real_code.subject import Skip  # noqa: PLC0415
+    from real_code.undeclared import ask_undeclared  # noqa: PLC0415
 
     for forms in groups:
         if isinstance(forms, Skip):
@@ -223,13 +253,10 @@ def _each(groups: Any, guessed: bool) -> Iterator[dict[str, Any]]:
         yield {"at": forms[0].name}
         try:
             chosen = choose(forms)
-            if guessed and not isinstance(chosen, Skip):
-                chosen = dataclasses.replace(chosen, contract=None)
-            row = (
-                {"name": chosen.name, "skip": chosen.why, "error": chosen.error}
-                if isinstance(chosen, Skip)
-                else ask(chosen)
-            )
+            if isinstance(chosen, Skip):
+                row = {"name": chosen.name, "skip": chosen.why, "error": chosen.error}
+            else:
+                row = ask(chosen) if is_declared else ask_undeclared(chosen)
         except BaseException as error:  # a time limit is no Exception
             row = {"name": forms[0].name, "broken": f"{type(error).__name__}: {error}"}
         yield row
@@ -255,7 +282,6 @@ def _summed(
     versions: dict[str, str],
     evidence: dict[str, Any],
     started: float,
-    guessed: bool,
 ) -> dict[str, Any]:
     from real_code.verdicts import judge  # noqa: PLC0415
 
@@ -285,7 +311,7 @@ def _summed(
         if "skip" in row:
             skips.setdefault(_reason(row["skip"]), []).append(row["name"])
     return {
-        "command": "python benchmarks/real_code" + (" --guessed" if guessed else ""),
+        "command": "python benchmarks/real_code",
         "versions": versions,
         "minutes": round((time.monotonic() - started) / 60, 1),
         "libraries": per,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from real_code.classes import listed
+from real_code.undeclared import section
 
 __all__ = ["page"]
 
@@ -39,8 +40,8 @@ _VERDICTS = {
 }
 
 
-def page(results: dict[str, Any]) -> str:
-    """Write the page."""
+def page(results: dict[str, Any], undeclared: dict[str, Any] | None = None) -> str:
+    """Write the page: results with contracts, and those with nothing declared."""
     findings = results["findings"]
     counts = {v: sum(f["verdict"] == v for f in findings) for v in _VERDICTS}
     parts = [
@@ -66,8 +67,8 @@ def page(results: dict[str, Any]) -> str:
         f"## Notes\n\nBeside these, {notes} notes: what only a declaration could decide, as "
         "whether queries share out the keys among them.\n"
     )
-    if results.get("guessed"):
-        parts.append(_guessed(results["guessed"]))
+    if undeclared is not None:
+        parts.append(section(undeclared))
     parts.append(_skipped(results))
     if "transformers" in results["libraries"]:
         parts.append(listed(results, "transformers"))
@@ -116,22 +117,6 @@ def _evidence(evidence: dict[str, Any]) -> str:
             or "; ".join(f"{k}: {v:g}" for k, v in figures.items())
         )
         lines.append(f"| {name} | {each['what']} | {said} |")
-    return "\n".join(lines) + "\n"
-
-
-def _guessed(guessed: dict[str, Any]) -> str:
-    """What the check says where nothing is declared."""
-    findings = guessed["findings"]
-    checked = sum(c["checked"] for c in guessed["libraries"].values())
-    unknown = {f["name"] for f in findings if f["code"] in ("RG901", "RG902", "RG904")}
-    loud = [f for f in findings if f["verdict"] != "note" and f["name"] not in unknown]
-    lines = ["## With nothing declared", ""]
-    lines.append(
-        f"The same wrappers without a contract, one class a family (`{guessed['command']}`): "
-        f"{checked} asked, of which {len(unknown)} could not be given inputs. Errors and "
-        f"warnings on the others: {len(loud)}."
-    )
-    lines += ["", *_told(loud)] if loud else []
     return "\n".join(lines) + "\n"
 
 

@@ -37,9 +37,16 @@ class TookTooLong(BaseException):
     """A call ran past its share of the time; no `except Exception` of the user stops it."""
 
 
+_ARRAYS = frozenset({"torch", "numpy", "einops", "opt_einsum", "scipy", "regard"})
+
+
 @dataclass(frozen=True)
 class Crash:
-    """An exception in the user's code: what, and every line of theirs it passed."""
+    """An exception in the user's code: what, and every line of theirs it passed.
+
+    ``package`` is the one whose code raised, called by the user's last line: "" where that is
+    the user's own code, or the array library's.
+    """
 
     kind: str
     message: str
@@ -48,6 +55,7 @@ class Crash:
     stage: str = "call"  # "load" | "build" | "call"
     column: int = 1
     end_column: int = 1
+    package: str = ""
 
 
 @dataclass
@@ -208,7 +216,20 @@ def crash_of(error: BaseException, path: str, stage: str) -> Crash:
         stage,
         column,
         end,
+        _package(error, path),
     )
+
+
+def _package(error: BaseException, path: str) -> str:
+    """The package that a line of the user's called and that raised, array libraries aside."""
+    found = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = str(frame.f_globals.get("__name__") or "").split(".")[0]
+        if frame.f_code.co_filename == path:
+            found = ""
+        elif name not in _ARRAYS and name not in sys.stdlib_module_names:
+            found = name
+    return found
 
 
 @contextlib.contextmanager

@@ -57,7 +57,12 @@ _SHAPES = re.compile(
 
 
 def _is_of_shapes(crash: Crash) -> bool:
-    """Whether a crash can be the author's mistake about axes, and no argument we made wrong."""
+    """Whether a crash can be the author's mistake about axes, and no argument we made wrong.
+
+    What another package refuses, called with arguments of ours, says nothing of the author.
+    """
+    if crash.package:
+        return False
     known = crash.kind in ("RuntimeError", "ValueError", "IndexError", "AssertionError")
     return known and _SHAPES.search(crash.message) is not None
 
@@ -217,6 +222,8 @@ class Fit:
         shapes = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
         reached = max((t.cost for t in crashed), default=0.0)
         last = min(_FAR, reached - _NEXT) if self.cut else _FAR
+        foreign = (t.cost for t in crashed if getattr(t.result, "package", ""))
+        last = min(last, min(foreign, default=_FAR) - 0.01)
         shapes = [t for t in shapes if t.cost <= last or self._is_said(t)]
         ranked = sorted(shapes, key=lambda t: (t.cost, -t.progress))[:10]
         for trial in ranked:
