@@ -9,7 +9,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, near, rela
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.placed import is_sequential, moves_content
 from regard.check.relations.softmaxes import is_consistent
-from regard.check.subject import Crash
+from regard.check.subject import Crash, Outcome
 
 __all__ = ["key_order", "order_matters", "prefix", "queries_apart", "recurs_over_keys"]
 
@@ -33,7 +33,11 @@ def key_order(bench: Bench) -> Verdict | None:
         if a is None or b is None:
             continue
         a = a[:, order] if here.is_self and a.shape[1] == here.n_keys else a
-        if not near(b, a, _loose(bench)):
+        along = _along_keys(here, bench.out, name)
+        if along is not None:  # coverage and the like: it follows the keys
+            full = np.concatenate([order, np.arange(len(order), here.n_keys)])
+            a, b = along[..., full], _along_keys(here, out, name)
+        if b is not None and not near(b, a, _loose(bench)):
             return _scrambled(here, name, float(np.abs(b - a).max()))
     a, b = here.alignment(bench.out), here.alignment(out)
     if a is not None and b is not None:
@@ -202,6 +206,18 @@ def prefix(bench: Bench) -> Verdict | None:
                 hidden="every shape is right; the loss only looks better",
             )
     return holds()
+
+
+def _along_keys(here: Layout, outcome: Outcome, name: str) -> np.ndarray | None:
+    """A result that lies along the keys and is no context, keys last; None for others."""
+    at = here.outputs[name].at(*here.keys)
+    array = outcome.get(name)
+    if here.is_self or len(at) != 1 or array is None:
+        return None
+    axes = here.outputs[name]
+    if array.size != np.prod(axes.shape):
+        return None
+    return np.moveaxis(array.reshape(axes.shape), at[0], -1)
 
 
 def _free_of_order(here: Layout) -> bool:

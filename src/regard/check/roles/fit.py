@@ -7,7 +7,7 @@ have nothing to do with each other coincide, or if the author states every axis.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from regard.check.contract import Contract, Returned
@@ -16,8 +16,9 @@ from regard.check.roles.cast import Part
 from regard.check.roles.known import Known
 from regard.check.roles.results import Results, alignment, results
 from regard.check.roles.solve import Solver
+from regard.check.roles.statements import shapes
 from regard.check.roles.trial import Trial
-from regard.check.sizes import Sizes
+from regard.check.sizes import SETS, Sizes
 from regard.check.subject import Crash, Outcome
 from regard.errors import RegardError
 
@@ -49,6 +50,8 @@ _COINCIDENCES: tuple[tuple[str, Mapping[str, str]], ...] = (
 # search ended near, for want of time, may have a likely rival that runs.
 _FAR = 2.5
 _NEXT = 1.0
+_TIMES = ("T", "T_enc", "T_dec", "T_mem")
+_LONGEST = 65  # a longer sequence of a fixed length would take too long
 _SHAPES = re.compile(
     r"shape|size|dimension|axis|axes|broadcast|match|mismatch|multiplied|subscript|reshape|view|"
     r"overflow|expand|cat|divi",
@@ -76,16 +79,21 @@ class Fit:
         self.runs_when = ""  # the coincidence of sizes without which the target crashes
         self.farthest: Crash | None = None  # of the tries that failed
         self.cut = False  # whether time ended a search
+        self.held: dict[str, int] = {}  # lengths that the code has fixed
 
     def fit(self) -> tuple[Trial | None, Results | None]:
         """The reading under which the target runs, or under which its crash is its own."""
-        crashed: list[Trial] = []
-        for parts in self.known.optional:
-            for join in self.known.joins:
-                best, failed = self._search(parts, join)
-                if best is not None:
-                    return best
-                crashed += failed
+        best, crashed = self._searched()
+        held = self._held(crashed) if best is None else {}
+        if held:
+            free = self.known
+            stated = replace(free.stated, sizes={**held, **free.stated.sizes})
+            self.known = replace(free, stated=stated)
+            best, _ = self._searched()
+            self.held = held if best is not None else {}
+            self.known = free if best is None else self.known
+        if best is not None:
+            return best
         last = max(crashed, key=lambda t: t.progress, default=None)
         if last is not None and isinstance(last.result, Crash):
             self.farthest = last.result
@@ -94,6 +102,29 @@ class Fit:
             rated = self.rate(found)
             return (rated[0], rated[1]) if rated is not None else (None, None)
         return found, (self._expected(found) if found is not None else None)
+
+    def _searched(self) -> tuple[tuple[Trial, Results] | None, list[Trial]]:
+        """The best of all readings that run, or those that do not."""
+        crashed: list[Trial] = []
+        for parts in self.known.optional:
+            for join in self.known.joins:
+                best, failed = self._search(parts, join)
+                if best is not None:
+                    return best, []
+                crashed += failed
+        return None, crashed
+
+    def _held(self, crashed: list[Trial]) -> dict[str, int]:
+        """A length that must be a number which no axis has, as tables of a fixed size ask."""
+        for trial in sorted(crashed, key=lambda t: t.cost)[:3]:
+            sizes = Sizes(trial.which, trial.contract.sizes)
+            named = {n: sizes[n] for n in trial.contract.every_axis}
+            numbers = [int(n) for n in re.findall(r"\d+", trial.message)]
+            for token in ("T", "T_enc", "T_dec"):
+                fresh = [n for n in numbers if 1 < n < _LONGEST and n not in named.values()]
+                if token in named and named[token] in numbers and len(set(fresh)) == 1:
+                    return {token: fresh[0], **_apart(fresh[0], named)}
+        return {}
 
     def _search(
         self, parts: tuple[Part, ...], join: str
@@ -219,13 +250,14 @@ class Fit:
 
     def _crash(self, crashed: list[Trial]) -> Trial | None:
         """The reading under which a crash is the author's: it is stated, or runs by chance."""
-        shapes = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
+        likely = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
         reached = max((t.cost for t in crashed), default=0.0)
         last = min(_FAR, reached - _NEXT) if self.cut else _FAR
         foreign = (t.cost for t in crashed if getattr(t.result, "package", ""))
         last = min(last, min(foreign, default=_FAR) - 0.01)
-        shapes = [t for t in shapes if t.cost <= last or self._is_said(t)]
-        ranked = sorted(shapes, key=lambda t: (t.cost, -t.progress))[:10]
+        likely = [t for t in likely if t.cost <= last or self._is_said(t)]
+        likely = [t for t in likely if not self._is_at_odds(t)]
+        ranked = sorted(likely, key=lambda t: (t.cost, -t.progress))[:10]
         for trial in ranked:
             parts = tuple(p for p in self.known.cast if p.name in trial.choice.axes)
             forms = {n: (f,) for n, f in trial.forms.items()}
@@ -247,6 +279,17 @@ class Fit:
         roles = {p.name: p.role for p in self.known.cast}
         axes = [a for n, a in trial.choice.axes.items() if roles[n] in content]
         return bool(axes) and all(a.said for a in axes)
+
+    def _is_at_odds(self, trial: Trial) -> bool:
+        """Whether one word of the author's would be a length here and something else there."""
+        meant: dict[str, set[str]] = {}
+        for shape in shapes(self.known.reading):
+            axes = trial.choice.axes.get(shape.name)
+            if not shape.firm or axes is None or len(axes.tokens) != len(shape.words):
+                continue
+            for word, token in zip(shape.words, axes.tokens, strict=True):
+                meant.setdefault(word, set()).add("T" if token in _TIMES else token)
+        return any(len(tokens) > 1 and "T" in tokens for tokens in meant.values())
 
     def _expected(self, trial: Trial) -> Results | None:
         """What a crashing target would return, read where its sizes coincide."""
@@ -287,6 +330,16 @@ class Fit:
             join=join,
             seconds=min(seconds, max(0.05, left)),
         )
+
+
+def _apart(length: int, names: Iterable[str]) -> dict[str, int]:
+    """Other sizes for names that have the size of a fixed length at any set of sizes."""
+    sets = [Sizes(which) for which in range(len(SETS))]
+    return {
+        name: next(s[name] for s in sets if s[name] != length)
+        for name in names
+        if len({s[name] for s in sets}) > 1 and any(s[name] == length for s in sets)
+    }
 
 
 def _turned(contract: Contract, found: Results) -> Contract:

@@ -102,6 +102,8 @@ class _Guesser:
         contract = trial.contract
         if found is not None and found.returns:
             contract = self._behaving(fit, trial, found)
+        for token in [t for t in fit.held if t.startswith("T")]:
+            self.assumptions.append(f"{token} = {fit.held[token]} (the code holds it fixed)")
         if fit.runs_when:
             self.reasons["runs only when"] = fit.runs_when
         self._say_intent(contract)
@@ -115,12 +117,7 @@ class _Guesser:
                 self._guess(f"kinds.{name}", f"`{name}` counts the real keys", quiet=True)
         if self._is_composite():
             self._guess("inputs", "the target joins several attentions", quiet=True)
-        said = self.known.declared | set(self.known.intent.stated)
-        if not contract.positions and "positions" not in said:
-            text = "no positions are meant; --positions relative, recurrent ... states some"
-            self._guess("unplaced", text, quiet=True)
-        if contract.all_masked is None:
-            self._guess("all_masked", "a query without keys may occur", quiet=True)
+        self._doubt(contract)
         guessed = {k: v for k, v in self.guessed.items() if k not in self.known.declared}
         dtype = self.known.intent.fields.get("dtype", contract.dtype)
         if "dtype" in self.known.declared:
@@ -134,6 +131,18 @@ class _Guesser:
         return Guess(
             contract, confident, tuple(self.assumptions), self.reasons, frozenset(worded)
         )
+
+    def _doubt(self, contract: Contract) -> None:
+        """What nobody says, and findings may stand on."""
+        said = self.known.declared | set(self.known.intent.stated)
+        if not contract.positions and "positions" not in said:
+            text = "no positions are meant; --positions relative, recurrent ... states some"
+            self._guess("unplaced", text, quiet=True)
+        if not self.known.stated.init and not self.known.stated.values:
+            text = "a head has one softmax; --init NAME=heads states which argument counts them"
+            self._guess("heads", text, quiet=True)
+        if contract.all_masked is None:
+            self._guess("all_masked", "a query without keys may occur", quiet=True)
 
     def _behaving(self, fit: Fit, trial: Trial, found: Results) -> Contract:
         """The contract with what runs tell of it: masks, results, who reads whom."""

@@ -203,7 +203,7 @@ def _name(node: ast.expr) -> str:  # noqa: PLR0911 - one a form
     if isinstance(node, ast.IfExp):
         return _name(node.body)
     if isinstance(node, ast.Call) and "softmax" in ast.unparse(node.func):
-        return "weights"
+        return "log_weights" if "log_softmax" in ast.unparse(node.func) else "weights"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         owner = node.func.value
         if isinstance(owner, ast.Name) and owner.id in _LIBRARIES:

@@ -37,6 +37,7 @@ _AXES = (
     *("batch", "heads", "kv_heads", "layers", "dirs", "beam", "height", "width", "n_features"),
     *("T", "T_enc", "T_dec", "T_mem"),
 )
+_HEADED = ("d_v", "d_k", "d_s", "d_h")
 _VARIABLE = re.compile(r"\b[fcw]_\w+|\b(?:n_features|kv_heads|T(?:_enc|_dec|_mem)?)\b")
 
 
@@ -158,11 +159,7 @@ def _options(
             continue
         if option.has_default and (option.default is None or option.name == "dtype"):
             continue
-        size, says = size_of(option.name)
-        if heads and re.search(rf"\b({heads})\s*\*\s*{option.name}\b", reading.code):
-            size, says = "d_head", True
-        if scalar_of(option.name).isdigit():
-            size = ""
+        size, says = _size_of(option, heads, reading)
         is_size = bool(size) and not isinstance(option.default, float)
         if is_size and says and size not in names.values():
             names[variable] = size
@@ -182,6 +179,18 @@ def _options(
                 _put(init, option, variable)
     _generic(generic, reading, names)
     return init, tuple(unknown)
+
+
+def _size_of(option: Parameter, heads: str, reading: Reading) -> tuple[str, bool]:
+    """Which size an argument is by its name and by what the code does with the heads."""
+    if scalar_of(option.name).isdigit():
+        return "", False
+    if heads and re.search(rf"\b({heads})\s*\*\s*{option.name}\b", reading.code):
+        return "d_head", True
+    size, says = size_of(option.name)
+    if size in _HEADED and _is_split(option.name, heads, reading):
+        return f"heads*{size}", True
+    return size, says
 
 
 def _put(init: dict[str, object], option: Parameter, value: object) -> None:
@@ -228,6 +237,11 @@ def _generic(options: list[Parameter], reading: Reading, names: dict[str, str]) 
             continue
         pool = ("d_emb", *_POOL) if heads else _POOL
         names[variable] = next(n for n in pool if n not in taken)
+
+
+def _is_split(option: str, heads: str, reading: Reading) -> bool:
+    """Whether the code divides a size by one of the numbers of heads."""
+    return any(_divides(option, each, reading) for each in heads.split("|") if each)
 
 
 def _divides(option: str, heads: str, reading: Reading) -> bool:

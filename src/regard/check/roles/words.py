@@ -33,7 +33,16 @@ _MASKS = (
         "real",
     ),
     *("allowed", "blocked", "visible", "hide", "masked", "present", "drop", "invalid"),
-    *("forbidden", "attendable", "observed", "missing", "exclude", "excluded"),
+    *(
+        "adj",
+        "adjacency",
+        "forbidden",
+        "attendable",
+        "observed",
+        "missing",
+        "exclude",
+        "excluded",
+    ),
 )
 _LENGTHS = ("lengths", "lens", "length", "len", "lengthes", "sizes", "counts")
 _QUERIES = (
@@ -92,8 +101,8 @@ def role_of(name: str) -> Role:  # noqa: PLR0911 - one a role
         return "bias"
     if has({"past", "cache", "cached"}) and has({*_KEYS, *_VALUES}):
         return "past"
-    if has({"coverage", "cumulative", "alpha", "alphas", "alignment"}) or (
-        has(_PAST) and has({*_WEIGHTS, "weight", "attend"})
+    if has({"coverage", "cumulative", "cum", "alpha", "alphas", "alignment"}) or (
+        has({*_PAST, "weights"}) and has({*_WEIGHTS, "weight", "attend"} - {"weights"})
     ):
         return "weights"
     if pieces in (("h", "s"), ("hs",), ("h", "j"), ("h", "i"), ("enc",)):
