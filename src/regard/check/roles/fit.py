@@ -60,12 +60,7 @@ _SHAPES = re.compile(
 
 
 def _is_of_shapes(crash: Crash) -> bool:
-    """Whether a crash can be the author's mistake about axes, and no argument we made wrong.
-
-    What another package refuses, called with arguments of ours, says nothing of the author.
-    """
-    if crash.package:
-        return False
+    """Whether a crash can be the author's mistake about axes, and no argument we made wrong."""
     known = crash.kind in ("RuntimeError", "ValueError", "IndexError", "AssertionError")
     return known and _SHAPES.search(crash.message) is not None
 
@@ -251,27 +246,42 @@ class Fit:
     def _crash(self, crashed: list[Trial]) -> Trial | None:
         """The reading under which a crash is the author's: it is stated, or runs by chance."""
         likely = [t for t in crashed if isinstance(t.result, Crash) and _is_of_shapes(t.result)]
-        reached = max((t.cost for t in crashed), default=0.0)
-        last = min(_FAR, reached - _NEXT) if self.cut else _FAR
-        foreign = (t.cost for t in crashed if getattr(t.result, "package", ""))
-        last = min(last, min(foreign, default=_FAR) - 0.01)
-        likely = [t for t in likely if t.cost <= last or self._is_said(t)]
-        likely = [t for t in likely if not self._is_at_odds(t)]
+        likely = [t for t in likely if t.cost <= _FAR or self._is_said(t)]
         ranked = sorted(likely, key=lambda t: (t.cost, -t.progress))[:10]
+        mistaken = [t for t in ranked if self._is_authors(t, crashed)]
         for trial in ranked:
             parts = tuple(p for p in self.known.cast if p.name in trial.choice.axes)
             forms = {n: (f,) for n, f in trial.forms.items()}
             joins = "always" if "always" in self.known.joins else "never"
             solver = self._solver(parts, forms, joins, 1.0)
             for name, sizes in _COINCIDENCES:
+                if trial not in mistaken and "d_h" not in sizes:
+                    continue
                 other = solver.attempt(trial.choice, sizes)
                 if other.runs:
-                    forced = solver.force(trial.choice) if "d_h" in sizes else None
+                    is_foreign = bool(getattr(trial.result, "package", ""))
+                    forced = (
+                        solver.force(trial.choice, whole=is_foreign) if "d_h" in sizes else None
+                    )
                     if forced is not None:
                         return forced  # the sizes belong together; it is no mistake
+                    if trial not in mistaken:
+                        break
                     self.runs_when = name
                     return replace(other, result=trial.result)
-        return next((t for t in ranked if self._is_said(t)), None)
+        return next((t for t in mistaken if self._is_said(t)), None)
+
+    def _is_authors(self, trial: Trial, crashed: list[Trial]) -> bool:
+        """Whether a crash can be the author's, and not one of a layout that nobody means.
+
+        What another package refuses, called with arguments of ours, says nothing of the
+        author, nor does a less likely layout beside one that was refused so.
+        """
+        costs = [t.cost for t in crashed if getattr(t.result, "package", "")]
+        last = max(t.cost for t in crashed) - _NEXT if self.cut else _FAR
+        near = trial.cost < min([*costs, _FAR + 1.0]) and trial.cost <= last
+        is_foreign = bool(getattr(trial.result, "package", ""))
+        return not is_foreign and (near or self._is_said(trial)) and not self._is_at_odds(trial)
 
     def _is_said(self, trial: Trial) -> bool:
         """Whether the author states the axes of everything that has content."""

@@ -173,7 +173,9 @@ def leaned(
         return
     order = _said_order(part, reading)
     alone = _ONE_SEQUENCE.search(reading.words) is not None
-    plain = re.search(r"MultiheadAttention\((?![^\n]*batch_first=True)", reading.code)
+    plain = re.search(
+        r"(MultiheadAttention|Transformer(\w+Layer)?)\((?![^\n]*batch_first=True)", reading.code
+    )
     if (
         not order
         and plain

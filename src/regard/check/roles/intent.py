@@ -310,7 +310,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         steps = any(p.role == "step" for p in cast) or {"query", "key"} <= {
             p.role for p in cast
         }
-        # Without steps the network may lie before the keys, or beside what is asked for.
+        # Without steps the network may lie before the keys.
         yield "positions", "recurrent" if steps else True, "a recurrent network", steps
     elif re.search(
         r"alibi|linear bias|LinearBias|slopes?\b", f"{words} {names}", re.IGNORECASE
@@ -321,24 +321,27 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         re.search(r"\bcos\(", code) and re.search(r"\bsin\(", code) and "cat" in code
     ):
         how = "its words, or sines and cosines of features"
-        sure = not is_option(reading, "rotary|rope")
+        said = re.search(r"rotary|\brope\b|rotate", words, re.IGNORECASE)
+        turned = said or re.search(r"\b(cos|sin|polar)\b", code)
+        # A rotation that only has a name here is another module's, which may leave it out.
+        sure = bool(turned) and not is_option(reading, "rotary|rope")
         yield "positions", "rotary", how, sure
     elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
         yield "positions", "location", "a convolution over earlier weights", True
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
         yield "positions", "relative", "its words or names", False
-    elif re.search(
-        r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid",
-        f"{words} {names}",
-        re.IGNORECASE,
-    ):
-        yield "positions", "absolute", "its words or names", True
+    elif _PLACED.search(f"{words} {names}"):
+        own = re.search(r"Embedding\(|Parameter\(|register_buffer\(|\bsin\(", code)
+        yield "positions", "absolute", "its words or names", bool(own or _PLACED.search(words))
     elif re.search(
         r"Conv1d|linspace" if SORTED.search(code) else r"Conv1d|cumsum|linspace", code
     ):
         yield "positions", True, "the code", False
 
 
+_PLACED = re.compile(
+    r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid", re.IGNORECASE
+)
 _BEFORE = re.compile(
     r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|"
     r"previous (decoder |hidden )?state",

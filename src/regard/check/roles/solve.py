@@ -99,10 +99,11 @@ class Solver:
             return again if other.runs else other
         return best
 
-    def force(self, choice: Choice, limit: int = 80) -> Trial | None:
+    def force(self, choice: Choice, limit: int = 80, *, whole: bool = False) -> Trial | None:
         """Try every way to give the free sizes of the arguments the other sizes.
 
         Where this succeeds, a crash was no mistake of the author's: the sizes belong together.
+        ``whole`` also tries one size for all, the constructor's included.
         """
         first = start(self.reading, self.layouts, choice)
         forms = {n: f[0] for n, f in self.forms.items()}
@@ -112,6 +113,12 @@ class Solver:
             for v, n in first.names.items()
             if v[:2] != "c_" and v not in first.firm and n not in claimed
         ]
+        if whole:
+            same = {v: "heads*d_head" if n[:2] == "d_" else n for v, n in first.names.items()}
+            same |= {v: "d_head" for v, n in first.names.items() if n == "d_head"}
+            trial = self._run(choice, first, same, forms, {})
+            if trial.runs and self._run(choice, first, same, forms, {}, 1).runs:
+                return trial
         names = list(dict.fromkeys(first.names.values()))
         if not free or len(free) > 4:
             return None
