@@ -28,6 +28,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import sys
 import time
 import warnings
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument(
         "--again", action="store_true", help="ask what transformers' results say was not asked"
     )
+    parser.add_argument("--name", help="with --no-contract: a pattern of the names to ask")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
@@ -82,7 +84,9 @@ def main() -> None:
         part = measure(["transformers"], given.family, names=unasked(whole))
         RESULTS.write_text(json.dumps(spliced(whole, part), indent=1) + "\n", encoding="utf-8")
     elif given.no_contract:
-        part = undeclared(given.only or list(LIBRARIES), given.family, given.families)
+        part = undeclared(
+            given.only or list(LIBRARIES), given.family, given.families, given.name or ""
+        )
         before = _read(UNDECLARED)
         text = json.dumps(merged(before, part), indent=1)
         UNDECLARED.write_text(text + "\n", encoding="utf-8")
@@ -123,14 +127,16 @@ def measure(
     return _summed(rows, versions, evidence, started)
 
 
-def undeclared(libraries: list[str], families: list[str] | None, count: int) -> dict[str, Any]:
-    """Ask with nothing declared."""
+def undeclared(
+    libraries: list[str], families: list[str] | None, count: int, pattern: str = ""
+) -> dict[str, Any]:
+    """Ask with nothing declared, those whose names hold a pattern."""
     if "transformers" in libraries and families is None:
         from real_code import huggingface  # noqa: PLC0415
         from real_code.undeclared import sampled  # noqa: PLC0415
 
         families = sampled([m.split(".")[2] for m in huggingface.families()], count)
-    rows, versions = _asked(libraries, families, is_declared=False)
+    rows, versions = _asked(libraries, families, is_declared=False, pattern=pattern)
     command = "python benchmarks/real_code --no-contract"
     return {"command": command, "versions": versions, "rows": rows}
 
@@ -141,6 +147,7 @@ def _asked(
     *,
     is_declared: bool = True,
     names: set[str] | None = None,
+    pattern: str = "",
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     warnings.simplefilter("ignore")
@@ -162,14 +169,18 @@ def _asked(
             rows.append({"library": library, "name": library, "skip": "it is not installed"})
             continue
         versions[distribution] = importlib.metadata.version(distribution)
-        for row in _of(library, families, is_declared, names):
+        for row in _of(library, families, is_declared, names, pattern):
             rows.append({"library": library, **row})
             print(_line(row), file=sys.stderr, flush=True)
     return rows, versions
 
 
 def _of(
-    library: str, families: list[str] | None, is_declared: bool, names: set[str] | None = None
+    library: str,
+    families: list[str] | None,
+    is_declared: bool,
+    names: set[str] | None = None,
+    pattern: str = "",
 ) -> Iterator[dict[str, Any]]:
     from real_code import (  # noqa: PLC0415
         keras_layers,
@@ -191,9 +202,12 @@ def _of(
         "allennlp_light": recurrent.allennlp,
         "d2l": textbook.subjects,
     }
-    yield from _kept_apart(
-        lambda: _each(([s] for s in makers[library]()), is_declared), library
-    )
+
+    def work() -> Iterator[dict[str, Any]]:
+        made = ([s] for s in makers[library]() if re.search(pattern, s.name))
+        yield from _each(made, is_declared)
+
+    yield from _kept_apart(work, library)
 
 
 def _transformers(

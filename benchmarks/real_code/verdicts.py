@@ -243,7 +243,7 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     (
         r"x_transformers/(Attention \(own values left out|\w+ \(orthog_residual)",
-        "RG20[23]",
+        "RG20[23]|RG401",
         "true",
         "x-transformers orthogonal",
         "projections run over positions and features at once: with a causal mask later "
@@ -263,6 +263,13 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "true",
         "opennmt parallel",
         "`layer_norm_res` is made and never used",
+    ),
+    (
+        r"torch/scaled_dot_product_attention \(no scale",
+        "RG501",
+        "design",
+        "",
+        "scores are not scaled, and `scale=1.0` asks for that",
     ),
     (
         r"d2l/masked_softmax",

@@ -339,9 +339,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "positions", True, "the code", False
 
 
-_PLACED = re.compile(
-    r"pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid", re.IGNORECASE
-)
+_PLACED = re.compile(r"(?i)pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid")
 _BEFORE = re.compile(
     r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|"
     r"previous (decoder |hidden )?state",
