@@ -92,8 +92,8 @@ def section(results: dict[str, Any]) -> str:
         f"these only when told how to build the class; {len(unable)} could not, which is exit "
         f"2 and no verdict. Errors and warnings on the others: {counts['true']} true, "
         f"{counts['design']} on what is meant to be so, {counts['false']} false, "
-        f"{counts['open']} not settled; beside them {notes} notes. The check was mended on what "
-        "it first said of this code that was false, and each row is its answer when last asked."
+        f"{counts['open']} not settled; beside them {notes} notes. The check was mended on "
+        "what it first said of this code that was false; a row is its answer when last asked."
     )
     lines += ["", "| library | asked | arguments made | true | by design | false | open |"]
     lines.append("|---|---|---|---|---|---|---|")
