@@ -321,8 +321,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         re.search(r"\bcos\(", code) and re.search(r"\bsin\(", code) and "cat" in code
     ):
         how = "its words, or sines and cosines of features"
-        said = re.search(r"rotary|\brope\b|rotate", words, re.IGNORECASE)
-        turned = said or re.search(r"\b(cos|sin|polar)\b", code)
+        turned = re.search(r"(?i)rotary|\brope\b|rotate", words) or re.search(_TURNS, code)
         # A rotation that only has a name here is another module's, which may leave it out.
         sure = bool(turned) and not is_option(reading, "rotary|rope")
         yield "positions", "rotary", how, sure
