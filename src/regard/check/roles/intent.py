@@ -323,8 +323,7 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         how = "its words, or sines and cosines of features"
         turned = re.search(r"(?i)rotary|\brope\b|rotate", words) or re.search(_TURNS, code)
         # A rotation that only has a name here is another module's, which may leave it out.
-        sure = bool(turned) and not is_option(reading, "rotary|rope")
-        yield "positions", "rotary", how, sure
+        yield "positions", "rotary", how, bool(turned) and not is_option(reading, "rotary|rope")
     elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
         yield "positions", "location", "a convolution over earlier weights", True
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
