@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
-    from regard import check
+    from regard import audit, check
     from regard.attention import coverage, masks, monotonic, reference, scores
     from regard.attention.attend import Attended, attend, self_attention
     from regard.attention.heads import merge_heads, multi_head, split_heads
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from regard.kernels.choose import backend
 
 _HOMES = {
+    "audit": "regard.audit",
     "check": "regard.check",
     "coverage": "regard.attention.coverage",
     "monotonic": "regard.attention.monotonic",
@@ -73,7 +74,17 @@ _HOMES = {
     "ShapeError": "regard.errors",
 }
 
-_MODULES = {"check", "coverage", "masks", "monotonic", "nn", "reference", "scores", "testing"}
+_MODULES = {
+    "audit",
+    "check",
+    "coverage",
+    "masks",
+    "monotonic",
+    "nn",
+    "reference",
+    "scores",
+    "testing",
+}
 
 __all__ = [
     "Attended",
@@ -86,6 +97,7 @@ __all__ = [
     "__version__",
     "additive_attention",
     "attend",
+    "audit",
     "backend",
     "check",
     "concat_attention",

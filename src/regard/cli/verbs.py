@@ -29,6 +29,7 @@ _VERBS = {
     "align": ("regard.cli.align:align", "Make, score, combine and convert word alignments."),
     "show": ("regard.cli.show:show", "Show alignments: an offline page, heat maps, curves."),
     "learn": ("regard.cli.learn:learn", "Lessons: how attention works, offline."),
+    "audit": ("regard.cli.audit:audit", "Say what may be claimed from attention weights."),
     "bench": ("regard.cli.bench:bench", "Measure regard by what others have published."),
     "explain": ("regard.cli.explain:explain_rules", "Explain a rule of `regard check`."),
     "rules": ("regard.cli.rules:list_rules", "List the rules of `regard check`."),

@@ -1,0 +1,178 @@
+"""G0: are these the weights of the model's answer? Asked before anything is measured.
+
+Weights caught in training mode, before the mask, averaged over heads, or in a batch with longer
+inputs look like weights. Every test below them would measure something else.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.audit.inputs import Input
+from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut
+from regard.audit.sample import asked_in_batches, probabilities, read_with
+from regard.audit.verdict import Gate
+
+__all__ = ["check_capture"]
+
+_SUM = 1e-4
+_SAME = 1e-5
+_LOOKED_AT = 64  # inputs
+_ALONE = 8  # of them, asked once more without company
+
+
+def check_capture(case: Case, inputs: Sequence[Input]) -> list[Gate]:
+    """Return the gates of G0, up to the first that fails.
+
+    Parameters
+    ----------
+    case : Case
+    inputs : sequence of Input
+        The first 64 are looked at.
+    """
+    some = list(inputs[:_LOOKED_AT])
+    rows = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
+    again = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
+    found: list[Gate] = []
+    checks = (
+        lambda: _shape(some, rows),
+        lambda: _twice(case, some, rows, again),
+        lambda: _sums(case, some, rows),
+        lambda: _alone(case, some, rows),
+        lambda: _output(case, some, rows),
+    )
+    for check in checks:
+        found.append(check())
+        if found[-1].outcome == "failed":
+            break
+    return found
+
+
+def _shape(some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = "each input has one row of weights, one weight a token"
+    for one, row in zip(some, rows, strict=True):
+        length = len(one.tokens)
+        if row.shape == (length,):
+            continue
+        if row.ndim > 1:
+            said = (
+                f"weights() returned {row.shape} for {length} tokens: several rows; choose one "
+                "layer, head and step, since an average of heads is none of them"
+            )
+        elif row.shape[0] > length:
+            said = (
+                f"weights() returned {row.shape[0]} weights for {length} tokens: places of "
+                "padding are among them, so padding may have been attended"
+            )
+        else:
+            said = f"weights() returned {row.shape[0]} weights for {length} tokens"
+        return Gate("G0.shape", rule, "failed", said)
+    return Gate("G0.shape", rule, "passed", f"so for {len(rows)} inputs")
+
+
+def _twice(
+    case: Case, some: Sequence[Input], rows: Sequence[Numbers], again: Sequence[Numbers]
+) -> Gate:
+    rule = f"asked twice, weights and answers are the same within {_SAME:g}"
+    moved = max(_apart(one, other) for one, other in zip(rows, again, strict=True))
+    one, other = (np.stack(asked_in_batches(case.predict, some)) for _ in range(2))
+    answers = float(np.abs(one - other).max())
+    if max(moved, answers) > _SAME:
+        what = "weights" if moved > _SAME else "answers"
+        said = (
+            f"asked twice, the {what} differ by up to {max(moved, answers):.3g}: dropout is on, "
+            "as in training mode; call model.eval()"
+        )
+        return Gate("G0.twice", rule, "failed", said)
+    return Gate("G0.twice", rule, "passed", f"largest difference {max(moved, answers):.1g}")
+
+
+def _sums(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = f"each row is not negative and sums to 1 within {_SUM:g}"
+    sums = np.array([row.sum() for row in rows])
+    low = min(float(row.min()) for row in rows)
+    worst = int(np.abs(sums - 1).argmax())
+    if not np.isfinite(sums).all() or low < -_SUM:
+        said = f"a weight is {low:.3g}: these are scores before softmax, or gradients"
+        return Gate("G0.sums", rule, "failed", said)
+    if abs(sums[worst] - 1) > _SUM:
+        alone = float(np.asarray(case.weights([some[worst]])[0], dtype=np.float64).sum())
+        if abs(alone - 1) <= _SUM < 1 - sums[worst]:
+            cause = (
+                f"asked alone, the row sums to {alone:.4f}: weight lies on padding, the mask is "
+                "missing"
+            )
+        elif sums.max() > 1 + _SUM:
+            cause = "these are weights after dropout, or not normalised"
+        else:
+            cause = "part of the weight lies on places that are not shown"
+        said = f"a row sums to {sums[worst]:.4f}: {cause}"
+        return Gate("G0.sums", rule, "failed", said)
+    return Gate("G0.sums", rule, "passed", f"largest difference {abs(sums[worst] - 1):.1g}")
+
+
+def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = f"weights are the same alone and beside longer inputs within {_SUM:g}"
+    order = sorted(range(len(some)), key=lambda k: len(some[k].tokens))
+    longest = some[order[-1]]
+    apart = 0.0
+    for k in order[:_ALONE]:
+        beside = np.asarray(case.weights([some[k], longest])[0], dtype=np.float64)
+        alone = np.asarray(case.weights([some[k]])[0], dtype=np.float64)
+        if beside.shape != alone.shape:
+            said = f"alone {alone.shape[0]} weights, beside a longer input {beside.shape[0]}"
+            return Gate("G0.padding", rule, "failed", said)
+        apart = max(apart, _apart(beside, alone), _apart(rows[k], alone))
+    if apart > _SUM:
+        said = (
+            f"beside a longer input a weight differs by {apart:.3g} from alone: padding is "
+            "attended, or the weights are averaged over the batch"
+        )
+        return Gate("G0.padding", rule, "failed", said)
+    return Gate("G0.padding", rule, "passed", f"largest difference {apart:.1g}")
+
+
+def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = f"run with these weights, the model gives its own answer within {_SAME:g}"
+    answers = np.stack(asked_in_batches(case.predict, some))
+    gaps: dict[str, float] = {}
+    if isinstance(case, Overridable):
+        with_same = probabilities(case.predict_with(some, rows))
+        gaps["predict_with"] = float(np.abs(with_same - answers).max())
+        longer = [k for k, row in enumerate(rows) if len(row) > 1]
+        turned = [np.roll(rows[k], 1) for k in longer]
+        if longer and not _is_heard(case, [some[k] for k in longer], turned, answers[longer]):
+            said = "predict_with() answers the same whatever weights it is given"
+            return Gate("G0.output", rule, "failed", said)
+    if isinstance(case, ReadsOut):
+        gaps["read_out"] = max(
+            float(np.abs(read_with(read.scores, read.b, row[None])[0] - answer).max())
+            for read, row, answer in zip(case.read_out(some), rows, answers, strict=True)
+        )
+    if not gaps:
+        return Gate(
+            "G0.output",
+            rule,
+            "not tested",
+            "the case has neither predict_with nor read_out: that the answer is made with these "
+            "weights is taken on trust",
+        )
+    name, gap = max(gaps.items(), key=lambda pair: pair[1])
+    if gap > _SAME:
+        said = (
+            f"run with these weights ({name}), an answer differs by {gap:.3g}: they are not the "
+            "ones it is made with; averaged over heads, another layer or step, or after dropout"
+        )
+        return Gate("G0.output", rule, "failed", said)
+    return Gate("G0.output", rule, "passed", f"largest difference {gap:.1g}")
+
+
+def _is_heard(
+    case: Overridable, some: Sequence[Input], turned: Sequence[Numbers], answers: Numbers
+) -> bool:
+    return bool((np.asarray(case.predict_with(some, turned)) != answers).any())
+
+
+def _apart(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).max()) if one.shape == other.shape else float("inf")

@@ -1,0 +1,218 @@
+"""G2, G3 and G4: the rules that decide, from what was measured input by input.
+
+=====  ===========================================================================
+G2     for L2: erasing what is attended changes the answer more than chance, and the
+       most attended token alone reaches more than a map that hides does
+G3     for L3: attention reaches what the best ranking tried reaches, and, where people
+       marked tokens, hits them as often
+G4     no hidden cause: an input's deciding token is not ranked low by the weights
+=====  ===========================================================================
+
+Everything else an audit measures is descriptive. Agreement with leave-one-out (tau), permuting
+the weights and the existence of other weights with the same answer do not separate honest models
+from deceived ones, so no gate reads them.
+
+The share in ``G2.share`` is the line that the controls drew: maps trained to hide reach up to
+about 0.04 of what the best ranking reaches with one token, the weakest honest model measured
+0.3 and more.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of
+from regard.audit.measure import Columns
+from regard.audit.verdict import Gate, Outcome
+
+__all__ = ["HIDDEN", "best_method", "decide", "share_of_best"]
+
+SHARE = 0.2
+BEST, SURELY = 0.8, 0.7
+HITS = -0.05
+HIDDEN = 0.2
+_EFFECT = 0.2  # drop of probability that makes a token deciding
+_OPERATORS = ("delete", "mask", "resample")
+_METHODS = ("leave-one-out", "gradient")
+
+
+def decide(erased: Columns, gold: Columns | None, *, seed: int = 0) -> list[Gate]:
+    """Return the gates G2, G3 and G4.
+
+    Parameters
+    ----------
+    erased : columns
+        Of :mod:`regard.audit.erase_input`.
+    gold : columns, optional
+        Of :mod:`regard.audit.gold_mass`.
+    seed : int
+        Of the bootstrap.
+    """
+    found: list[Gate] = []
+    ways = [way for way in _OPERATORS if f"{way}.attention.top1" in erased]
+    for way in ways:
+        found += _matters(erased, way, seed)
+    found.append(_enough("G2", "under at least two ways of erasing", found, ways))
+    for way in ways:
+        found.append(_ranks(erased, way, seed))
+    ranks = [gate for gate in found if gate.name.startswith("G3.share.")]
+    found.append(_enough("G3", "under at least two ways of erasing", ranks, ways))
+    if gold is not None:
+        found.append(_hits(gold, seed))
+    found.append(_hidden(erased, seed))
+    return found
+
+
+def best_method(erased: Columns, way: str, amount: str = "aopc") -> str:
+    """Return the ranking, attention and chance aside, that reaches most."""
+    there = [name for name in _METHODS if f"{way}.{name}.{amount}" in erased]
+    return max(there, key=lambda name: float(np.nanmean(erased[f"{way}.{name}.{amount}"])))
+
+
+def share_of_best(
+    erased: Columns, way: str, amount: str = "aopc", *, seed: int = 0
+) -> Estimate:
+    """Return F = (attention - random) / (best - random), over the same inputs."""
+    best = best_method(erased, way, amount)
+    attention, random, other = (
+        np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
+        for name in ("attention", "random", best)
+    )
+    return ratio_of(attention - random, other - random, seed=seed)
+
+
+def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
+    found = []
+    for amount, what in (("top1", "the most attended token"), ("aopc", "the most attended")):
+        attention, random = (
+            np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
+            for name in ("attention", "random")
+        )
+        estimate = mean_of(attention - random, seed=seed)
+        outcome = _above(estimate, 0.0)
+        said = (
+            f"p(predicted) falls by {np.nanmean(attention):.3f}, with random tokens by "
+            f"{np.nanmean(random):.3f}; difference {estimate}"
+        )
+        amounts = "one token" if amount == "top1" else "1 token, 5, 10, 20 % of the tokens"
+        rule = f"{way}: erasing {what} ({amounts}) lowers p(predicted) more than random"
+        found.append(_gate(f"G2.{amount}.{way}", rule, outcome, said, estimate, 0.0))
+    share = share_of_best(erased, way, "top1", seed=seed)
+    found.append(
+        _gate(
+            f"G2.share.{way}",
+            f"{way}: with one token, at least {SHARE:g} of what the best ranking reaches",
+            _above(share, SHARE),
+            f"share {share}, best ranking {best_method(erased, way, 'top1')}",
+            share,
+            SHARE,
+        )
+    )
+    return found
+
+
+def _ranks(erased: Columns, way: str, seed: int) -> Gate:
+    share = share_of_best(erased, way, seed=seed)
+    if share.value >= BEST and share.low >= SURELY:
+        outcome: Outcome = "passed"
+    elif share.high < BEST:
+        outcome = "failed"
+    else:
+        outcome = "undecided"
+    # The interval has to leave the nearer of the two lines.
+    threshold = SURELY if share.value >= BEST else BEST
+    return _gate(
+        f"G3.share.{way}",
+        f"{way}: F >= {BEST:g} and its interval above {SURELY:g}",
+        outcome,
+        f"F {share}, best ranking {best_method(erased, way)}",
+        share,
+        threshold,
+    )
+
+
+def _hits(gold: Columns, seed: int) -> Gate:
+    methods = [name for name in _METHODS if f"{name}.hit" in gold]
+    rule = "the most attended token is a marked one as often as the best method's, less 0.05"
+    if not methods or not np.isfinite(np.asarray(gold["attention.hit"], dtype=float)).any():
+        return Gate("G3.gold", rule, "not tested", "no input has marked tokens")
+    best = max(methods, key=lambda name: float(np.nanmean(gold[f"{name}.hit"])))
+    attention, other = (
+        np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
+    )
+    estimate = mean_of(attention - other, seed=seed)
+    said = (
+        f"attention hits {np.nanmean(attention):.1%}, {best} {np.nanmean(other):.1%}; "
+        f"difference {estimate}"
+    )
+    outcome = _above(estimate, HITS, reached=True)
+    return _gate("G3.gold", rule, outcome, said, estimate, HITS)
+
+
+def _hidden(erased: Columns, seed: int) -> Gate:
+    indicator = [
+        _is_hidden(np.asarray(weights, dtype=float), np.asarray(drops, dtype=float))
+        for weights, drops in zip(erased["tokens.weight"], erased["tokens.drop"], strict=True)
+    ]
+    estimate = mean_of(indicator, seed=seed)
+    rule = (
+        f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
+        "more has a weight below the median"
+    )
+    if estimate.high <= HIDDEN:
+        outcome: Outcome = "passed"
+    else:
+        outcome = "failed" if estimate.low > HIDDEN else "undecided"
+    said = f"so in {estimate} of the inputs"
+    return _gate("G4", rule, outcome, said, estimate, HIDDEN)
+
+
+def _is_hidden(weights: Any, drops: Any) -> float:
+    if not np.isfinite(drops).any():
+        return 0.0
+    place = int(np.nanargmax(drops))
+    low = weights[place] < np.median(weights[np.isfinite(drops)])
+    return float(drops[place] >= _EFFECT and low)
+
+
+def _enough(name: str, rule: str, gates: Sequence[Gate], ways: Sequence[str]) -> Gate:
+    """Return the gate that counts under how many ways of erasing the others passed."""
+    outcomes = {
+        way: _worst([gate.outcome for gate in gates if gate.name.endswith(f".{way}")])
+        for way in ways
+    }
+    passed = [way for way in ways if outcomes[way] == "passed"]
+    open_ = [way for way in ways if outcomes[way] == "undecided"]
+    if len(passed) >= 2:
+        outcome: Outcome = "passed"
+    else:
+        outcome = "undecided" if len(passed) + len(open_) >= 2 else "failed"
+    said = "; ".join(f"{way} {outcomes[way]}" for way in ways)
+    more = [gate.more for gate in gates if gate.outcome == "undecided"]
+    # All of the open gates have to close.
+    needed = None if None in more else max((m for m in more if m), default=None)
+    return Gate(name, rule, outcome, said, more=needed if outcome == "undecided" else None)
+
+
+def _worst(outcomes: Sequence[Outcome]) -> Outcome:
+    for one in ("failed", "undecided"):
+        if one in outcomes:
+            return one
+    return "passed"
+
+
+def _above(estimate: Estimate, line: float, *, reached: bool = False) -> Outcome:
+    if estimate.low > line or (reached and estimate.low >= line):
+        return "passed"
+    # Nothing at all, to the last digit, is no chance result.
+    if estimate.high < line or estimate.low == estimate.high:
+        return "failed"
+    return "undecided"
+
+
+def _gate(
+    name: str, rule: str, outcome: Outcome, said: str, estimate: Estimate, threshold: float
+) -> Gate:
+    more = more_inputs(estimate, threshold) if outcome == "undecided" else None
+    return Gate(name, rule, outcome, said, estimate, threshold, more)

@@ -1,0 +1,122 @@
+"""Intervals by the paired bootstrap: how far a figure might differ on other inputs.
+
+Each resample draws whole inputs, with everything measured on them, so that a difference between
+two ways of erasing is one of the same inputs. The seed of the model is another matter: it is
+seen by training again.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "LEVEL",
+    "RESAMPLES",
+    "Estimate",
+    "mean_of",
+    "more_inputs",
+    "ratio_of",
+    "sign_flip",
+]
+
+LEVEL = 0.95
+RESAMPLES = 1000
+_FAR = 1_000_000  # inputs; nobody has that many
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its interval.
+
+    Attributes
+    ----------
+    value : float
+        On the inputs as they are; NaN if there are none.
+    low, high : float
+        Of the middle 95 % of the resampled figures.
+    n : int
+        Inputs it rests on.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        """Return the figure with its interval."""
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def mean_of(values: Any, *, seed: int = 0) -> Estimate:
+    """Estimate a mean over inputs; those whose value is NaN are left out."""
+    column = _kept(values)[:, 0]
+    return _estimate(column[:, None], lambda sums: sums[..., 0], seed)
+
+
+def ratio_of(above: Any, below: Any, *, seed: int = 0) -> Estimate:
+    """Estimate mean(above) / mean(below) over the same inputs.
+
+    Where the mean below is not above zero there is no ratio: its resamples count as infinitely
+    far out on both sides, so an interval that meets them is open.
+    """
+    columns = _kept(above, below)
+
+    def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        up, down = sums[..., 0], sums[..., 1]
+        safe = np.where(down > 0, down, 1.0)
+        return np.where(down > 0, up / safe, np.nan)
+
+    return _estimate(columns, ratio, seed)
+
+
+def more_inputs(estimate: Estimate, gate: float) -> int | None:
+    """Return how many more inputs would move the gate out of the interval.
+
+    The interval shrinks with the square root of the number of inputs, if the figure stays what
+    it is. None if no affordable number would do.
+    """
+    half = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    away = abs(estimate.value - gate)
+    if not (np.isfinite(half) and away > 0):
+        return None
+    wanted = estimate.n * (half / away) ** 2
+    return None if wanted > _FAR else max(1, int(np.ceil(wanted)) - estimate.n)
+
+
+def _kept(*columns: Any) -> NDArray[np.float64]:
+    table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=-1)
+    return table[np.isfinite(table).all(-1)]
+
+
+def _estimate(table: NDArray[np.float64], figure: Any, seed: int) -> Estimate:
+    n = len(table)
+    if not n:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    random = np.random.default_rng(seed)
+    # How often each input is drawn: one product then sums up all resamples.
+    times = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    drawn = figure(times @ table / n)
+    value = float(figure(table.mean(0)))
+    tail = (1 - LEVEL) / 2
+    missing = np.isnan(drawn).mean()
+    if missing > tail:
+        return Estimate(value, -np.inf, np.inf, n)
+    low, high = np.quantile(drawn[~np.isnan(drawn)], [tail, 1 - tail])
+    return Estimate(value, float(low), float(high), n)
+
+
+def sign_flip(differences: Any, *, seed: int = 0) -> float:
+    """Return the one-sided p that a mean difference is above zero by chance.
+
+    Each input's difference is as likely to have either sign under chance; the share of 2,000
+    draws of signs whose mean is at least the one found, itself counted.
+    """
+    column = _kept(differences)[:, 0]
+    if not len(column):
+        return float("nan")
+    random = np.random.default_rng(seed)
+    signs = random.choice([-1.0, 1.0], size=(2000, len(column)))
+    return float((1 + (signs @ column >= column.sum()).sum()) / 2001)

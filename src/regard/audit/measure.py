@@ -1,0 +1,44 @@
+"""The tests of an audit: what each needs, how it runs, how its figures are shown.
+
+A measure returns columns: for each input one number (or a list of them), computed from that input
+alone and the sample's seed. So it can stop after any input, go on later, and every figure has a
+bootstrap interval over inputs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from regard.audit.sample import Sample
+from regard.audit.verdict import Table
+
+__all__ = ["Columns", "Measure", "needs_other_weights"]
+
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One test.
+
+    Parameters
+    ----------
+    name : str
+        As ``--tests`` and the JSON call it.
+    run : callable
+        Takes the sample and places of inputs in it; returns columns.
+    table : callable
+        Takes the columns and the seed of the bootstrap; returns what is shown.
+    missing : callable
+        Takes the sample; returns why the test cannot run on it, or None.
+    """
+
+    name: str
+    run: Callable[[Sample, Sequence[int]], dict[str, list[Any]]]
+    table: Callable[[Columns, int], Table]
+    missing: Callable[[Sample], str | None] = lambda sample: None
+
+
+def needs_other_weights(sample: Sample) -> str | None:
+    """Return why other weights cannot be tried on a sample, or None."""
+    return None if sample.rereads else "the case has neither predict_with nor read_out"

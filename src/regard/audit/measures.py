@@ -1,0 +1,35 @@
+"""All tests of an audit, in the order in which they run: the gates' own first."""
+
+from collections.abc import Sequence
+
+from regard.audit import erase_input, erase_weights
+from regard.audit.measure import Measure
+from regard.errors import InputError, explain
+
+__all__ = ["MEASURES", "chosen"]
+
+MEASURES: tuple[Measure, ...] = (erase_input.MEASURE, erase_weights.MEASURE)
+
+
+def chosen(names: Sequence[str] | None) -> list[Measure]:
+    """Return the tests of these names, in their order; all for None.
+
+    Raises
+    ------
+    InputError
+        There is no test of a name.
+    """
+    if names is None:
+        return list(MEASURES)
+    known = {measure.name: measure for measure in MEASURES}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            explain(
+                "audit(): `tests` names one that there is not",
+                expected=", ".join(known),
+                got=", ".join(unknown),
+            )
+        )
+    wanted = {*names, MEASURES[0].name}
+    return [measure for measure in MEASURES if measure.name in wanted]

@@ -1,0 +1,268 @@
+"""What a model must offer to be audited, and what more it may offer.
+
+:class:`Case` is all that input erasure needs: probabilities, and the weights that would be
+shown. Each further protocol opens further tests; what a case does not offer is listed in the
+report as not tested.
+
+==========================  =================================================================
+a case that also has        lets the audit
+==========================  =================================================================
+``predict_with``            erase, permute and replace weights; verify that they are the ones
+                            that make the output
+``read_out``                do so exactly and without running the model again; find every
+                            other weighting with the same output
+``token_gradient``          compare with input x gradient
+``weight_gradient``         remove weights in the order of their gradient
+``layers``                  follow attention through layers: rollout and flow
+``train``                   train again: uniform, other seeds, frozen weights, deceived
+``mask_token``              erase by masking, besides deleting and resampling
+==========================  =================================================================
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.audit.inputs import Input
+from regard.errors import InputError, explain
+
+__all__ = [
+    "Case",
+    "Differentiable",
+    "FunctionCase",
+    "Layered",
+    "Masked",
+    "Numbers",
+    "Overridable",
+    "ReadOut",
+    "ReadsOut",
+    "Trainable",
+    "Trained",
+    "WeightDifferentiable",
+    "check_case",
+]
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+@runtime_checkable
+class Case(Protocol):
+    """A model and the weights that it would show."""
+
+    @property
+    def name(self) -> str:
+        """What the report calls it: model, and which layer, head or step."""
+        ...
+
+    def predict(self, batch: Sequence[Input]) -> Numbers:
+        """Return probabilities (batch, classes), each row summing to 1.
+
+        Called with tokens left out or replaced, too. In evaluation mode.
+        """
+        ...
+
+    def weights(self, batch: Sequence[Input]) -> Sequence[Any]:
+        """Return for each input its weights (T_enc,): one row, as it would be shown."""
+        ...
+
+
+@runtime_checkable
+class Masked(Protocol):
+    """A case whose model knows a token that says nothing."""
+
+    @property
+    def mask_token(self) -> str | None:
+        """The token; None if there is none after all."""
+        ...
+
+
+@runtime_checkable
+class Overridable(Protocol):
+    """A case that can run with other weights, everything before them unchanged."""
+
+    def predict_with(self, batch: Sequence[Input], weights: Sequence[Numbers]) -> Numbers:
+        """Return probabilities (batch, classes) with these weights (T_enc,) in the layer."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadOut:
+    """How an answer is read from what was weighted: link(W (sum_t a_t v_t) + b).
+
+    Parameters
+    ----------
+    values : (T_enc, d_v)
+        What the weights weigh.
+    W : (outputs, d_v)
+    b : (outputs,)
+        One output is the logit of the last of two classes (sigmoid); more are softmax scores.
+    """
+
+    values: Numbers
+    W: Numbers
+    b: Numbers
+
+    @property
+    def scores(self) -> Numbers:
+        """Each token's contribution at weight 1: (T_enc, outputs)."""
+        product: Numbers = self.values @ self.W.T
+        return product
+
+
+@runtime_checkable
+class ReadsOut(Protocol):
+    """A case whose answer is a linear read-out of the weighted values."""
+
+    def read_out(self, batch: Sequence[Input]) -> Sequence[ReadOut]:
+        """Return the read-out of each input."""
+        ...
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A case that can say how its answer changes with each token."""
+
+    def token_gradient(self, batch: Sequence[Input]) -> Sequence[Numbers]:
+        """Return (T_enc,): |input x gradient| of the probability of the predicted class.
+
+        The weights are held fixed: the gradient does not pass through them.
+        """
+        ...
+
+
+@runtime_checkable
+class WeightDifferentiable(Protocol):
+    """A case that can say how its answer changes with each weight."""
+
+    def weight_gradient(self, batch: Sequence[Input]) -> Sequence[Numbers]:
+        """Return (T_enc,): gradient of the predicted class's probability in the weights."""
+        ...
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A case with self-attention in several layers."""
+
+    def layers(self, batch: Sequence[Input]) -> Sequence[Numbers]:
+        """Return (layers, heads, T, T) of each input, rows summing to 1, first layer first."""
+        ...
+
+    @property
+    def read_from(self) -> int:
+        """The position whose last state the answer is read from; -1 for the last one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained for the audit.
+
+    Parameters
+    ----------
+    case : Case
+    accuracy : float
+        On held-out inputs, 0 to 1.
+    f1 : float or None
+        Of the last class, where there are two.
+    """
+
+    case: Case
+    accuracy: float
+    f1: float | None = None
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A case that can train its model again."""
+
+    def train(
+        self,
+        *,
+        attention: str = "learned",
+        frozen: Callable[[Sequence[Input]], Sequence[Numbers]] | None = None,
+        context: bool = True,
+        penalty: float = 0.0,
+        seed: int = 0,
+    ) -> Trained:
+        """Train anew.
+
+        Parameters
+        ----------
+        attention : {"learned", "uniform", "frozen"}
+            "frozen": with the weights that `frozen` returns for each batch.
+        context : bool
+            False: every token is encoded by itself (the frozen-weights diagnostic).
+        penalty : float
+            Lambda of the deception: the loss gains -lambda log(1 - mass on the tokens that
+            matter). 0 for none.
+        seed : int
+        """
+        ...
+
+
+class FunctionCase:
+    """A case made of functions on lists of tokens.
+
+    Parameters
+    ----------
+    predict : callable
+        Takes a list of token lists, returns probabilities (batch, classes).
+    weights : callable
+        Takes the same, returns for each its weights (T_enc,).
+    predict_with : callable, optional
+        Takes the same and a list of weights, returns probabilities.
+    mask_token : str, optional
+    name : str
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[list[list[str]]], Any],
+        weights: Callable[[list[list[str]]], Any],
+        *,
+        predict_with: Callable[[list[list[str]], list[Numbers]], Any] | None = None,
+        mask_token: str | None = None,
+        name: str = "model",
+    ) -> None:
+        self.name = name
+        self.mask_token = mask_token
+        self._predict, self._weights = predict, weights
+        if predict_with is not None:
+            self.predict_with = lambda batch, rows: predict_with(_lists(batch), list(rows))
+
+    def predict(self, batch: Sequence[Input]) -> Numbers:
+        """Return probabilities (batch, classes)."""
+        return np.asarray(self._predict(_lists(batch)), dtype=np.float64)
+
+    def weights(self, batch: Sequence[Input]) -> Sequence[Any]:
+        """Return for each input its weights (T_enc,)."""
+        return list(self._weights(_lists(batch)))
+
+
+def check_case(case: object, where: str = "audit()") -> Case:
+    """Return the case, or refuse what cannot be one.
+
+    Raises
+    ------
+    InputError
+        It lacks `name`, `predict` or `weights`.
+    """
+    missing = [part for part in ("name", "predict", "weights") if not hasattr(case, part)]
+    if missing:
+        raise InputError(
+            explain(
+                f"{where}: this is no case",
+                expected="an object with `name`, `predict` and `weights`",
+                got=f"{type(case).__name__} without {', '.join(missing)}",
+                help="regard.audit.FunctionCase(predict, weights) makes one of two functions",
+            )
+        )
+    assert isinstance(case, Case)  # its three parts are there
+    return case
+
+
+def _lists(batch: Sequence[Input]) -> list[list[str]]:
+    return [list(one.tokens) for one in batch]

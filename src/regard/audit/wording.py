@@ -1,0 +1,158 @@
+"""The words of a verdict.
+
+A verdict names what was looked at, which claim it permits, on which evidence, and how far that
+reaches. It never says what an answer is due to: no test here can show that.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.audit.gates import best_method, share_of_best
+from regard.audit.interval import mean_of, sign_flip
+from regard.audit.measure import Columns
+from regard.audit.verdict import LEVELS, Claim, Gate, Verdict
+
+__all__ = ["judge", "stopped"]
+
+
+def judge(
+    gates: Sequence[Gate],
+    erased: Columns,
+    n: int,
+    *,
+    downgrades: Sequence[str] = (),
+    not_tested: Sequence[tuple[str, str]] = (),
+    seed: int = 0,
+) -> Verdict:
+    """Return the verdict of gates that all ran.
+
+    Parameters
+    ----------
+    gates : sequence of Gate
+        G0 and G1 passed or are not testable.
+    erased : columns
+        Of :mod:`regard.audit.erase_input`, for the figures in the text.
+    n : int
+        Inputs.
+    downgrades, not_tested
+        As :class:`~regard.audit.verdict.Verdict` has them.
+    seed : int
+        Of the intervals.
+    """
+    by_name = {gate.name: gate for gate in gates}
+    second = [by_name["G2"], by_name["G4"]]
+    third = [by_name[name] for name in ("G3", "G3.gold") if name in by_name]
+    claims = (
+        Claim("L1", LEVELS["L1"], "granted", ("G0", "G1")),
+        _claim("L2", second),
+        _claim("L3", [*second, *third]),
+    )
+    l2, l3 = claims[1].outcome, claims[2].outcome
+    evidence = _evidence(erased, seed)
+    if l2 == "granted":
+        beyond = {"granted": " AND L3", "refused": ", NOT L3", "undecided": ", L3 UNDECIDED"}[
+            l3
+        ]
+        headline = f"SUPPORTED AT L2{beyond}"
+        text = f"{headline} (n={n}): {evidence}"
+        text += _more([gate for gate in third if gate.outcome == "undecided"])
+    elif l2 == "refused":
+        headline = "REFUSED"
+        text = f"{headline} (n={n}): {_refusal(erased, by_name, seed)} {evidence[0].upper()}{evidence[1:]}"
+    else:
+        headline = "UNDECIDED"
+        text = f"{headline} (n={n}): {evidence}"
+        text += _more([gate for gate in gates if gate.outcome == "undecided"])
+    status = {"granted": "supported", "refused": "refused", "undecided": "undecided"}[l2]
+    return Verdict(
+        status,  # type: ignore[arg-type]  # one of its literals, by the line above
+        headline,
+        " ".join([text, *downgrades]),
+        claims,
+        tuple(gates),
+        tuple(downgrades),
+        tuple(not_tested),
+    )
+
+
+def stopped(
+    gates: Sequence[Gate], n: int, not_tested: Sequence[tuple[str, str]] = ()
+) -> Verdict:
+    """Return the verdict where G0 or G1 failed, so that nothing further was measured."""
+    failed = next(gate for gate in gates if gate.outcome == "failed")
+    headline = f"STOPPED AT {failed.name.partition('.')[0]}"
+    claims = tuple(
+        Claim(level, text, "undecided", (failed.name,)) for level, text in LEVELS.items()
+    )
+    text = f"{headline} (n={n}): {failed.said}. Asked was: {failed.rule}."
+    return Verdict("stopped", headline, text, claims, tuple(gates), (), tuple(not_tested))
+
+
+def _claim(level: str, gates: Sequence[Gate]) -> Claim:
+    outcomes = [gate.outcome for gate in gates if gate.outcome != "not tested"]
+    if "failed" in outcomes:
+        outcome = "refused"
+    else:
+        outcome = "undecided" if "undecided" in outcomes else "granted"
+    return Claim(
+        level,  # type: ignore[arg-type]  # the callers' literals
+        LEVELS[level],  # type: ignore[index]
+        outcome,  # type: ignore[arg-type]
+        tuple(gate.name for gate in gates),
+    )
+
+
+def _evidence(erased: Columns, seed: int) -> str:
+    attention = mean_of(erased["delete.attention.aopc"], seed=seed)
+    random = float(np.nanmean(erased["delete.random.aopc"]))
+    best = best_method(erased, "delete")
+    reached = float(np.nanmean(erased[f"delete.{best}.aopc"]))
+    share = share_of_best(erased, "delete", seed=seed).value
+    text = (
+        f"deleting the top-attended tokens lowers p(pred) by {attention.value:.3f} AOPC "
+        f"[{attention.low:.3f}, {attention.high:.3f}], random {random:.3f}; {best} reaches "
+        f"{reached:.3f}"
+    )
+    if np.isfinite(share):
+        text += f", so attention captures {max(0.0, 100 * share):.0f} % of what was available"
+    return text + "."
+
+
+def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
+    attention, random = (
+        np.asarray(erased[f"delete.{name}.top1"], dtype=np.float64)
+        for name in ("attention", "random")
+    )
+    figures = f"{np.nanmean(attention):.3f} vs {np.nanmean(random):.3f}"
+    p = sign_flip(attention - random, seed=seed)
+    said = []
+    if gates["G2"].outcome == "failed":
+        better = mean_of(attention - random, seed=seed).low > 0
+        compared = "hardly better" if better else "no better"
+        said.append(f"top-attended token {compared} than random ({figures}, p={p:.2g}).")
+    best = best_method(erased, "delete", "top1")
+    reached = float(np.nanmean(erased[f"delete.{best}.top1"]))
+    hides = gates["G4"].outcome == "failed" or reached >= 2 * max(
+        float(np.nanmean(attention)), float(np.nanmean(random))
+    )
+    if hides:
+        said.append(f"A {best} token exists that matters ({reached:.3f}): the map hides it.")
+    return " ".join(said)
+
+
+def _more(gates: Sequence[Gate]) -> str:
+    named = [gate for gate in gates if gate.estimate is not None]
+    if not named:
+        return ""
+    parts = []
+    for gate in named:
+        many = (
+            "no affordable number of inputs would decide it"
+            if gate.more is None
+            else f"about {gate.more:,} more inputs would decide it"
+        )
+        parts.append(
+            f"{gate.name} is undecided ({gate.estimate} spans {gate.threshold:g}): {many}."
+        )
+    return " " + " ".join(parts)

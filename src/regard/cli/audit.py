@@ -1,0 +1,238 @@
+"""``regard audit``: what may be claimed from a model's attention weights."""
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.example import ExampleCommand
+from regard.cli.options import Number, Where
+from regard.cli.streams import say
+from regard.errors import InputError, explain
+
+if TYPE_CHECKING:
+    from regard.audit.verdict import Audit
+
+__all__ = ["audit"]
+
+_TARGETS = ("sst", "pronoun", "copy")
+_EXAMPLE = """
+regard audit --selftest
+regard audit model.py:case --data inputs.jsonl --require L2 --out audit.html --json audit.json
+regard audit reproduce copy
+"""
+
+
+class _Audit(ExampleCommand):
+    """Keeps the arguments as they were given, for the line that repeats the run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["regard.arguments"] = list(args)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Audit, example=_EXAMPLE)
+@click.argument("target", nargs=-1, metavar="MODEL.py:CASE | reproduce NAME")
+@click.option("--data", type=Where(no_dash=True), help="Inputs: *.jsonl, or a text a line.")
+@click.option("--n", type=Number(int, 20, 10**6), default=500, show_default=True)
+@click.option(
+    "--require",
+    type=click.Choice(["L1", "L2", "L3"]),
+    default="L2",
+    show_default=True,
+    help="The claim that decides the exit code.",
+)
+@click.option("--out", type=Where(no_dash=True), help="Report to write, one offline HTML page.")
+@click.option("--json", "json_out", type=Where(no_dash=True), help="Every number, as JSON.")
+@click.option("--tests", help="Names of tests, with commas; default: all that the case allows.")
+@click.option("--budget", type=Number(float, 1, 10**7), help="Seconds; what is done counts.")
+@click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)
+@click.option("--selftest", is_flag=True, help="Audit the honest and the deceived control.")
+@click.option("--resume", type=Where(no_dash=True), help="File that keeps what is measured.")
+@click.option("--force", is_flag=True, help="Write over the files of --out and --json.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    *,
+    target: tuple[str, ...],
+    data: str | None,
+    n: int,
+    require: str,
+    out: str | None,
+    json_out: str | None,
+    tests: str | None,
+    budget: float | None,
+    seed: int,
+    selftest: bool,
+    resume: str | None,
+    force: bool,
+    form: str,
+) -> int:
+    """Find out what may be claimed from a model's attention weights.
+
+    L1: where the model put weight. L2: removing what it attends to changes the output more than
+    chance. L3: it ranks tokens about as well as the best method tried. Exit code 0: the claim of
+    --require is granted; 1: refused; 2: undecided, or the weights were captured wrongly.
+    """
+    if selftest:
+        return _selftest(seed, form)
+    if target[:1] == ("reproduce",):
+        return _reproduce(target[1:], data, seed, json_out, form)
+    if len(target) != 1:
+        raise InputError(
+            explain(
+                "audit: one target is needed",
+                expected="MODEL.py:case, or reproduce and one of " + ", ".join(_TARGETS),
+                got=" ".join(target) or "nothing",
+                help="`regard audit --selftest` needs none",
+            )
+        )
+    if data is None:
+        raise InputError(
+            explain(
+                "audit: --data is missing",
+                expected="--data FILE with inputs as the model meets them",
+                got="no --data",
+            )
+        )
+    for path in (out, json_out):
+        _refuse_existing(path, force)
+    from regard.audit.inputs import read_inputs
+    from regard.audit.run import audit as run_audit
+    from regard.audit.target import load_case
+
+    inputs = read_inputs(data)
+    with _Progress() as progress:
+        found = run_audit(
+            load_case(target[0]),
+            inputs,
+            n=n,
+            seed=seed,
+            tests=None if tests is None else [name.strip() for name in tests.split(",")],
+            budget=budget,
+            resume=resume,
+            progress=progress.show,
+            command=shlex.join(["regard", "audit", *ctx.meta["regard.arguments"]]),
+        )
+    _write(found, out, json_out)
+    _tell(found, form)
+    return exit_code(found, require)
+
+
+def exit_code(found: "Audit", require: str) -> int:
+    """Return 0 where a claim is granted, 1 where it is refused, 2 where neither."""
+    outcome = found.verdict.outcome(require)
+    return {"granted": 0, "refused": 1}.get(outcome, 2)
+
+
+def _selftest(seed: int, form: str) -> int:
+    from dataclasses import asdict
+
+    from regard.audit.selftest import run_selftest
+    from regard.audit.text import selftest_text
+
+    found = run_selftest(seed=seed, progress=lambda what: click.echo(what, err=True))
+    if form == "json":
+        say(json.dumps({**asdict(found), "passed": found.passed}))
+    else:
+        say(selftest_text(found))
+    return 0 if found.passed else 2
+
+
+def _reproduce(
+    names: tuple[str, ...], data: str | None, seed: int, json_out: str | None, form: str
+) -> int:
+    if len(names) != 1 or names[0] not in _TARGETS:
+        raise InputError(
+            explain(
+                "audit reproduce: one target is needed",
+                expected=" or ".join(_TARGETS),
+                got=" ".join(names) or "nothing",
+            )
+        )
+    from regard.audit.reproduce.run import reproduce
+
+    with _Progress() as progress:
+        found = reproduce(names[0], data=data, seed=seed, progress=progress.show)
+    if json_out is not None:
+        from regard.files import write_json
+
+        write_json(Path(json_out), found.to_dict())
+    say(json.dumps(found.to_dict()) if form == "json" else found.text())
+    return 0 if found.passed else 1
+
+
+def _write(found: "Audit", out: str | None, json_out: str | None) -> None:
+    from regard.files import write_atomically, write_json
+
+    if json_out is not None:
+        write_json(Path(json_out), found.to_dict())
+    if out is not None:
+        from regard.audit.page import page
+
+        write_atomically(Path(out), page(found).encode("utf-8"))
+
+
+def _tell(found: "Audit", form: str) -> None:
+    from regard.audit.text import text
+
+    say(json.dumps(found.to_dict(), ensure_ascii=False) if form == "json" else text(found))
+
+
+def _refuse_existing(path: str | None, force: bool) -> None:
+    if path is not None and not force and Path(path).exists():
+        raise InputError(
+            explain(
+                f"{path}: the file exists",
+                expected="a new file",
+                got="one that would be written over",
+                help="choose another name, or give --force",
+            )
+        )
+
+
+class _Progress:
+    """What is being done: a bar in a terminal, a line a test elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._began = time.monotonic()
+
+    def __enter__(self) -> "_Progress":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                MofNCompleteColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, what: str, done: int, of: int) -> None:
+        """Take one step of the audit."""
+        if self._bar is not None:
+            if what not in self._tasks:
+                self._tasks[what] = self._bar.add_task(what)
+            self._bar.update(self._tasks[what], completed=done, total=of)
+        elif what not in self._tasks or done == of:
+            self._tasks[what] = True
+            seconds = time.monotonic() - self._began
+            state = f"{done} of {of}" if done else "begins"
+            print(f"{what}: {state}  ({seconds:.0f} s)", file=sys.stderr, flush=True)
