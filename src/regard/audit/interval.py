@@ -16,6 +16,7 @@ __all__ = [
     "RESAMPLES",
     "Estimate",
     "mean_of",
+    "median_of",
     "more_inputs",
     "ratio_of",
     "sign_flip",
@@ -54,6 +55,17 @@ def mean_of(values: Any, *, seed: int = 0) -> Estimate:
     """Estimate a mean over inputs; those whose value is NaN are left out."""
     column = _kept(values)[:, 0]
     return _estimate(column[:, None], lambda sums: sums[..., 0], seed)
+
+
+def median_of(values: Any, *, seed: int = 0) -> Estimate:
+    """Estimate a median over inputs; those whose value is NaN are left out."""
+    column = _kept(values)[:, 0]
+    if not len(column):
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    random = np.random.default_rng(seed)
+    drawn = np.median(column[random.integers(len(column), size=(RESAMPLES, len(column)))], 1)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(np.median(column)), float(low), float(high), len(column))
 
 
 def ratio_of(above: Any, below: Any, *, seed: int = 0) -> Estimate:

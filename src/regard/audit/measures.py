@@ -2,13 +2,35 @@
 
 from collections.abc import Sequence
 
-from regard.audit import erase_input, erase_weights
+from regard.audit import (
+    adversary_exact,
+    correlate,
+    erase_input,
+    erase_weights,
+    flip_fraction,
+    gold_mass,
+    null_space,
+    permute,
+    rollout,
+    uniform,
+)
 from regard.audit.measure import Measure
 from regard.errors import InputError, explain
 
 __all__ = ["MEASURES", "chosen"]
 
-MEASURES: tuple[Measure, ...] = (erase_input.MEASURE, erase_weights.MEASURE)
+MEASURES: tuple[Measure, ...] = (
+    erase_input.MEASURE,
+    gold_mass.MEASURE,
+    correlate.MEASURE,
+    erase_weights.MEASURE,
+    uniform.MEASURE,
+    permute.MEASURE,
+    flip_fraction.MEASURE,
+    adversary_exact.MEASURE,
+    null_space.MEASURE,
+    rollout.MEASURE,
+)
 
 
 def chosen(names: Sequence[str] | None) -> list[Measure]:

@@ -149,15 +149,27 @@ class Sample:
             self.asked += len(some)
             compared = self._compared([asked[k][0] for k in some], probabilities(answers))
             for row, k in enumerate(some):
-                found[k] = _row(compared, row)
+                found[k] = _part(compared, slice(row, row + 1))
         return _joined([found[k] for k in range(len(asked))])
 
-    def reread_many(self, number: int, weights: Numbers) -> Effects:
-        """Return what many rows of weights (m, T_enc) did to one input."""
+    def reread_many(
+        self, numbers: Sequence[int], weights: Sequence[Numbers]
+    ) -> list[Effects]:
+        """Return what many rows of weights (m, T_enc) did to each of some inputs."""
         if isinstance(self.case, ReadsOut):
-            answers = read_with(*self.scores(number), weights)
-            return self._compared([number] * len(weights), answers)
-        return self.reread([(number, row) for row in weights])
+            return [
+                self._compared([number] * len(rows), read_with(*self.scores(number), rows))
+                for number, rows in zip(numbers, weights, strict=True)
+            ]
+        asked = [
+            (number, row) for number, rows in zip(numbers, weights, strict=True) for row in rows
+        ]
+        all_ = self.reread(asked)
+        ends = np.cumsum([len(rows) for rows in weights]).tolist()
+        return [
+            _part(all_, slice(end - len(rows), end))
+            for end, rows in zip(ends, weights, strict=True)
+        ]
 
     def scores(self, number: int) -> tuple[Numbers, Numbers]:
         """Return an input's read-out: what each token adds (T_enc, outputs), and the bias."""
@@ -270,13 +282,16 @@ def _batches_of(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]
 
 def _effects(rows: Sequence[tuple[float, float, float, bool]]) -> Effects:
     table = np.array([row[:3] for row in rows], dtype=np.float64).reshape(-1, 3)
-    return Effects(*table.T, np.array([row[3] for row in rows], dtype=bool))
+    drop, moved, divergence = table.T
+    return Effects(drop, moved, divergence, np.array([row[3] for row in rows], dtype=bool))
 
 
-def _row(effects: Effects, row: int) -> Effects:
-    one = slice(row, row + 1)
+def _part(effects: Effects, some: slice) -> Effects:
     return Effects(
-        effects.drop[one], effects.moved[one], effects.divergence[one], effects.flipped[one]
+        effects.drop[some],
+        effects.moved[some],
+        effects.divergence[some],
+        effects.flipped[some],
     )
 
 
