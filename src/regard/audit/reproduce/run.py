@@ -1,0 +1,70 @@
+"""Find a reproduction by its name and run it."""
+
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from regard.audit.reproduce.result import Reproduction
+from regard.errors import InputError, explain
+
+__all__ = ["TARGETS", "reproduce"]
+
+TARGETS = {
+    "sst": "the file sst_dataset.csv (columns text, label, exp_split) of the authors' code",
+    "pronoun": "the folder with train.txt, dev.txt and test.txt of the authors' code",
+    "copy": "",
+}
+"""Reproductions, and what their --data has to be."""
+
+
+def reproduce(
+    target: str,
+    *,
+    data: str | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Reproduction:
+    """Measure a published result again.
+
+    Parameters
+    ----------
+    target : {"sst", "pronoun", "copy"}
+    data : str, optional
+        Where the data lie; their terms do not allow to ship them, but for ``copy``, which draws
+        its own.
+    seed : int
+    quick : bool
+        A smaller run, to see that it works; its figures are outside their bands.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        The target is unknown, or its data are missing.
+    """
+    if target not in TARGETS:
+        raise InputError(
+            explain(
+                "reproduce(): `target` is unknown",
+                expected=" or ".join(TARGETS),
+                got=repr(target),
+            )
+        )
+    needed = TARGETS[target]
+    if needed and (data is None or not Path(data).exists()):
+        raise InputError(
+            explain(
+                f"reproduce {target}: its data are missing",
+                expected=f"--data: {needed}",
+                got=data or "no --data",
+                because="their terms do not allow to ship them",
+            )
+        )
+    began = time.monotonic()
+    module = importlib.import_module(f"regard.audit.reproduce.{target}")
+    say = progress or (lambda what, done, of: None)
+    found: Reproduction = module.run(data, seed=seed, quick=quick, progress=say)
+    return replace(found, seconds=time.monotonic() - began)
