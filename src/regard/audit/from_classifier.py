@@ -122,6 +122,11 @@ class ClassifierCase:
         self.classes = data.classes
         self._given = given
 
+    @property
+    def deciding(self) -> frozenset[str]:
+        """Tokens whose weight a deceived model hides."""
+        return self.data.deciding
+
     def predict(self, batch: Sequence[Input]) -> Numbers:
         """Return probabilities (batch, classes)."""
         with torch.no_grad():

@@ -12,7 +12,10 @@ from typing import Any, TypeAlias
 from regard.audit.sample import Sample
 from regard.audit.verdict import Table
 
-__all__ = ["Columns", "Measure", "needs_other_weights"]
+__all__ = ["FEWEST", "Columns", "Measure", "needs_other_weights"]
+
+FEWEST = 20
+"""Inputs, below which no interval means anything."""
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -31,12 +34,21 @@ class Measure:
         Takes the columns and the seed of the bootstrap; returns what is shown.
     missing : callable
         Takes the sample; returns why the test cannot run on it, or None.
+    size : callable
+        Takes the sample; returns how many pieces the test has: its inputs, or trainings.
+    step : int
+        Pieces at a time.
+    fewest : int
+        Pieces below which nothing is shown.
     """
 
     name: str
     run: Callable[[Sample, Sequence[int]], dict[str, list[Any]]]
     table: Callable[[Columns, int], Table]
     missing: Callable[[Sample], str | None] = lambda sample: None
+    size: Callable[[Sample], int] = len
+    step: int = 50
+    fewest: int = FEWEST
 
 
 def needs_other_weights(sample: Sample) -> str | None:

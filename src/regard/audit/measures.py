@@ -11,6 +11,7 @@ from regard.audit import (
     gold_mass,
     null_space,
     permute,
+    retrain,
     rollout,
     uniform,
 )
@@ -30,6 +31,7 @@ MEASURES: tuple[Measure, ...] = (
     adversary_exact.MEASURE,
     null_space.MEASURE,
     rollout.MEASURE,
+    retrain.MEASURE,
 )
 
 

@@ -11,7 +11,7 @@ from regard.audit.capture import check_capture
 from regard.audit.downgrades import downgrades_of
 from regard.audit.gates import decide
 from regard.audit.inputs import Input, fingerprint
-from regard.audit.measure import Measure
+from regard.audit.measure import FEWEST, Measure
 from regard.audit.measures import MEASURES, chosen
 from regard.audit.protocol import Case, check_case
 from regard.audit.sample import Sample
@@ -27,9 +27,6 @@ __all__ = ["audit"]
 
 Progress = Callable[[str, int, int], None]
 """Takes what is being done, how many inputs are done, and of how many."""
-
-_CHUNK = 50
-_FEWEST = 20  # inputs, below which no interval means anything
 
 
 def audit(
@@ -121,12 +118,13 @@ def audit(
             not_tested.append((measure.name, missing))
             continue
         done = _measured(measure, sample, store, deadline, say)
-        if done < len(sample):
+        size = measure.size(sample)
+        if done < size:
             cut = True
-            not_tested.append(
-                (measure.name, f"the time was up after {done} of {len(sample)} inputs")
-            )
-        if done >= _FEWEST:
+            what = "inputs" if size == len(sample) else "trainings"
+            late = f"the time was up after {done} of {size} {what}"
+            not_tested.append((measure.name, late))
+        if done >= measure.fewest:
             tables.append(measure.table(store.columns(measure.name), seed))
     erased = store.columns("erase_input")
     done = store.done("erase_input")
@@ -157,18 +155,18 @@ def _measured(
     measure: Measure, sample: Sample, store: Store, deadline: float | None, say: Progress
 ) -> int:
     """Run a test on what is left of the inputs, as long as there is time."""
-    done = store.done(measure.name)
-    while done < len(sample):
+    done, size = store.done(measure.name), measure.size(sample)
+    while done < size:
         late = deadline is not None and time.monotonic() > deadline
         # The gates' own test gets as many inputs as an interval needs, whatever the time.
-        if late and not (measure is MEASURES[0] and done < _FEWEST):
+        if late and not (measure is MEASURES[0] and done < FEWEST):
             break
-        say(measure.name, done, len(sample))
-        step = _FEWEST if late else _CHUNK
-        chunk = range(done, min(done + step, len(sample)))
+        say(measure.name, done, size)
+        step = FEWEST if late else measure.step
+        chunk = range(done, min(done + step, size))
         store.add(measure.name, measure.run(sample, chunk))
         done = chunk.stop
-    say(measure.name, done, len(sample))
+    say(measure.name, done, size)
     return done
 
 
@@ -178,11 +176,11 @@ def _drawn(
     """Return the places of the inputs that are looked at, and what was left out."""
     usable = [place for place, one in enumerate(inputs) if len(one.free) >= 2]
     short = len(inputs) - len(usable)
-    if n < _FEWEST or len(usable) < _FEWEST:
+    if n < FEWEST or len(usable) < FEWEST:
         raise InputError(
             explain(
                 "audit(): too few inputs",
-                expected=f"at least {_FEWEST} with two tokens that may be erased",
+                expected=f"at least {FEWEST} with two tokens that may be erased",
                 got=f"{len(usable)} of {len(inputs)}, n={n}",
                 because="an interval over fewer means nothing",
             )
