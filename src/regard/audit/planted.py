@@ -145,7 +145,7 @@ def train_planted(
     *,
     penalty: float = 0.0,
     seed: int = 0,
-    steps: int = 400,
+    steps: int = 200,
     attention: str = "learned",
     frozen: Callable[[Sequence[Input]], Sequence[Numbers]] | None = None,
     context: bool = True,

@@ -43,8 +43,7 @@ _PUBLISHED = {
     ("swap", "uniform"): "4.7",
     ("swap", "deceived"): "0.01-0.02",
 }
-_ALPHABET = "abcdefghijklmnop"
-_VOCAB = Vocab(tuple(_ALPHABET), "chars")
+_VOCAB = Vocab(tuple(f"s{i}" for i in range(64)), "spaces")
 _SHORTEST, _LONGEST = 4, 10
 _BATCH = 64
 

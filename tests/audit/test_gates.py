@@ -1,0 +1,136 @@
+"""The gates on columns made by hand: passed, failed, and undecided with how many more."""
+
+import numpy as np
+import pytest
+from regard.audit.gates import decide, share_of_best
+from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of, sign_flip
+
+
+def _columns(attention, random, best, n=101, noise=0.0, seed=0, ways=("delete", "resample")):
+    generator = np.random.default_rng(seed)
+    columns = {}
+    for way in ways:
+        for amount in ("top1", "aopc"):
+            for name, value in (
+                ("attention", attention),
+                ("random", random),
+                ("leave-one-out", best),
+            ):
+                columns[f"{way}.{name}.{amount}"] = value + noise * generator.normal(size=n)
+    columns["tokens.weight"] = [[0.7, 0.2, 0.1]] * n
+    columns["tokens.drop"] = [[best, 0.0, 0.0]] * n
+    return columns
+
+
+def _outcomes(columns, gold=None):
+    return {gate.name: gate for gate in decide(columns, gold)}
+
+
+def test_an_honest_map_passes_all_gates():
+    gates = _outcomes(_columns(0.48, 0.05, 0.5, noise=0.03))
+    assert {gate.outcome for gate in gates.values()} == {"passed"}
+
+
+def test_a_map_that_does_what_chance_does_fails():
+    gates = _outcomes(_columns(0.0, 0.03, 0.4, noise=0.01))
+    assert gates["G2"].outcome == "failed"
+    assert gates["G3"].outcome == "failed"
+
+
+def test_a_map_above_chance_that_reaches_a_twentieth_of_the_best_fails_by_its_share():
+    gates = _outcomes(_columns(0.06, 0.03, 0.6, noise=0.01))
+    assert gates["G2.top1.delete"].outcome == "passed"
+    assert gates["G2.share.delete"].outcome == "failed"
+    assert gates["G2"].outcome == "failed"
+
+
+def test_half_of_the_best_matters_and_does_not_rank():
+    gates = _outcomes(_columns(0.25, 0.05, 0.45, noise=0.03))
+    assert gates["G2"].outcome == "passed"
+    assert gates["G3"].outcome == "failed"
+
+
+def test_an_interval_that_spans_the_gate_is_undecided_and_says_how_many_more():
+    gates = _outcomes(_columns(0.06, 0.05, 0.45, n=41, noise=0.15, seed=2))
+    gate = gates["G2.top1.delete"]
+    assert gate.estimate.low < 0 < gate.estimate.high
+    assert gate.outcome == "undecided"
+    assert gate.more > 0
+
+
+def test_one_way_of_erasing_is_not_enough():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, ways=("delete",))
+    assert _outcomes(columns)["G2"].outcome == "failed"
+
+
+def test_two_of_three_ways_are_enough():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, ways=("delete", "resample"))
+    columns |= {
+        name: value
+        for name, value in _columns(0.0, 0.05, 0.5, noise=0.03, ways=("mask",)).items()
+        if name.startswith("mask")
+    }
+    gates = _outcomes(columns)
+    assert gates["G2.share.mask"].outcome == "failed"
+    assert gates["G2"].outcome == "passed"
+
+
+def test_a_deciding_token_with_the_least_weight_in_too_many_inputs_fails():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
+    columns["tokens.drop"] = [[0.0, 0.0, 0.5]] * 40 + [[0.5, 0.0, 0.0]] * 60
+    gate = _outcomes(columns)["G4"]
+    assert gate.estimate.value == pytest.approx(0.4)
+    assert gate.outcome == "failed"
+
+
+def test_a_token_that_moves_the_answer_by_less_than_a_fifth_hides_nothing():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
+    columns["tokens.drop"] = [[0.0, 0.0, 0.19]] * 100
+    assert _outcomes(columns)["G4"].outcome == "passed"
+
+
+def test_marked_tokens_have_to_be_hit_as_often_as_by_the_best_method():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
+    hits = {"leave-one-out.hit": [1.0] * 100, "attention.hit": [1.0] * 97 + [0.0] * 3}
+    assert _outcomes(columns, hits)["G3.gold"].outcome in ("passed", "undecided")
+    hits["attention.hit"] = [1.0] * 70 + [0.0] * 30
+    assert _outcomes(columns, hits)["G3.gold"].outcome == "failed"
+    hits["attention.hit"] = [1.0] * 100
+    assert _outcomes(columns, hits)["G3.gold"].outcome == "passed"
+
+
+def test_the_share_is_that_of_the_means_and_not_of_inputs():
+    columns = _columns(0.0, 0.0, 0.0, n=2)
+    columns["delete.attention.aopc"] = [0.1, 0.3]
+    columns["delete.leave-one-out.aopc"] = [0.1, 0.7]
+    assert share_of_best(columns, "delete").value == pytest.approx(0.4 / 0.8)
+
+
+def test_an_interval_of_a_mean_is_as_wide_as_its_standard_error_says():
+    values = np.random.default_rng(0).normal(0.3, 0.2, 401)
+    found = mean_of(values)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * 0.2 / np.sqrt(401), rel=0.15)
+    assert found.n == 401
+
+
+def test_missing_values_are_left_out_in_pairs():
+    found = ratio_of([1.0, None, 3.0], [2.0, 5.0, 2.0])
+    assert found.value == pytest.approx(1.0)
+    assert found.n == 2
+
+
+def test_a_ratio_to_nothing_is_open_on_both_sides():
+    noise = np.random.default_rng(1).normal(size=53)
+    assert not np.isfinite(ratio_of(np.ones(53), noise).low)
+
+
+def test_four_times_the_inputs_halve_the_interval():
+    # A half-width of 0.2 has to become 0.1.
+    assert more_inputs(Estimate(0.1, -0.1, 0.3, 100), 0.0) == 300
+    assert more_inputs(Estimate(0.0, -0.1, 0.1, 100), 0.0) is None
+
+
+def test_signs_of_pure_noise_are_no_evidence_and_of_a_shift_are():
+    noise = np.random.default_rng(3).normal(size=211)
+    assert sign_flip(noise - noise.mean()) > 0.3
+    assert sign_flip(noise + 1) < 0.001

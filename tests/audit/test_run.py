@@ -1,0 +1,177 @@
+"""An audit from beginning to end: verdicts, stops, budgets, going on, JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from regard.audit import run as module
+from regard.audit.inputs import Input
+from regard.audit.measures import MEASURES
+from regard.audit.planted import PlantedCase
+from regard.audit.protocol import FunctionCase
+from regard.audit.run import audit
+from regard.audit.text import text
+from regard.audit.verdict import Audit, ClaimRefused
+from regard.errors import InputError
+
+_QUICK = ["erase_input", "gold_mass"]
+
+
+def _shown(found):
+    """The text without its last line, which counts seconds: numbers to three places."""
+    return text(found).rpartition("\n")[0]
+
+
+@pytest.fixture(scope="module")
+def granted(honest_model, planted):
+    names = [measure.name for measure in MEASURES if measure.name != "retrain"]
+    return audit(honest_model, planted, tests=names)
+
+
+@pytest.fixture(scope="module")
+def refused(deceived_model, planted):
+    return audit(deceived_model, planted, tests=_QUICK)
+
+
+def test_an_honest_model_is_granted_all_levels(granted):
+    assert granted.verdict.headline == "SUPPORTED AT L2 AND L3"
+    assert [claim.outcome for claim in granted.verdict.claims] == ["granted"] * 3
+    granted.assert_claim("L3")
+
+
+def test_a_deceived_model_is_refused_in_the_words_of_the_design(refused):
+    assert refused.verdict.status == "refused"
+    said = refused.verdict.text
+    assert said.startswith("REFUSED (n=60): top-attended token no better than random (")
+    assert "A leave-one-out token exists that matters" in said
+    assert "the map hides it." in said
+    with pytest.raises(ClaimRefused, match="L2"):
+        refused.assert_claim("L2")
+
+
+@pytest.mark.parametrize("word", ["because", "the reason", "reasoning"])
+def test_no_verdict_speaks_of_reasons(granted, refused, word):
+    for found in (granted, refused):
+        assert word not in text(found).lower()
+
+
+def test_every_test_that_the_case_allows_ran(granted):
+    assert {table.test for table in granted.tables} == {
+        measure.name for measure in MEASURES if measure.name not in ("retrain", "rollout")
+    }
+    assert granted.verdict.not_tested == (
+        ("rollout", "the case has no layers of self-attention"),
+    )
+
+
+def test_json_comes_back_as_it_was_and_holds_the_numbers_of_the_text(granted):
+    form = json.loads(json.dumps(granted.to_dict(), allow_nan=False))
+    assert text(Audit.from_dict(form)) == text(granted)
+    table = next(t for t in granted.tables if t.test == "erase_input")
+    assert f"{table.rows[0].estimate.value:.3f}" in text(granted)
+
+
+def test_the_worst_inputs_are_those_with_the_widest_gap(refused):
+    gaps = [one.largest_effect - one.top_weight_effect for one in refused.worst]
+    assert len(gaps) == 10
+    assert gaps == sorted(gaps, reverse=True)
+    token = max(refused.worst[0].tokens, key=lambda t: t.effect)
+    assert token.gold
+    assert token.effect == refused.worst[0].largest_effect
+
+
+def test_weights_caught_wrongly_stop_the_audit_before_anything_is_measured(
+    honest_model, planted
+):
+    case = FunctionCase(
+        lambda texts: np.tile([0.25, 0.75], (len(texts), 1)),
+        lambda texts: [np.full(len(t), 0.5) for t in texts],
+    )
+    found = audit(case, planted)
+    assert found.verdict.status == "stopped"
+    assert found.verdict.headline == "STOPPED AT G0"
+    assert [claim.outcome for claim in found.verdict.claims] == ["undecided"] * 3
+    assert not found.tables
+
+
+def test_where_the_controls_do_not_come_apart_nothing_is_said_of_the_model(
+    honest_model, planted, monkeypatch
+):
+    bad = module.control_gate(0)
+    failed = type(bad)("G1", bad.rule, "failed", "F 0.10 against 0.09")
+    monkeypatch.setattr(module, "control_gate", lambda seed: failed)
+    assert audit(honest_model, planted, tests=_QUICK).verdict.headline == "STOPPED AT G1"
+
+
+def test_a_weak_map_on_few_inputs_is_undecided_and_says_how_many_more(honest_model, planted):
+    def inputs(texts):
+        return [Input(tuple(tokens)) for tokens in texts]
+
+    def half(texts):
+        rows = honest_model.weights(inputs(texts))
+        shifts = [sum(map(ord, "".join(tokens[:2]))) % 3 > 0 for tokens in texts]
+        return [
+            0.6 * np.roll(row, 1) + 0.4 * row if shift else row
+            for row, shift in zip(rows, shifts, strict=True)
+        ]
+
+    case = FunctionCase(lambda texts: honest_model.predict(inputs(texts)), half)
+    found = audit(case, planted[:25], tests=["erase_input"])
+    assert found.verdict.status == "undecided"
+    assert "more inputs would decide it" in found.verdict.text
+
+
+def test_a_budget_that_is_over_leaves_the_gates_and_says_what_was_not_tested(
+    honest_model, planted
+):
+    found = audit(honest_model, planted, budget=1e-9)
+    assert found.n == 20
+    assert found.verdict.outcome("L1") == "granted"
+    late = dict(found.verdict.not_tested)
+    assert late["permute"] == "the time was up after 0 of 60 inputs"
+
+
+def test_an_audit_that_goes_on_gives_what_one_at_once_gives(honest_model, planted, tmp_path):
+    kept = tmp_path / "audit.part"
+    audit(honest_model, planted, tests=_QUICK, budget=1e-9, resume=kept)
+    assert kept.exists()
+    asked = []
+
+    class Counting(PlantedCase):
+        def predict(self, batch):
+            asked.append(len(batch))
+            return super().predict(batch)
+
+    case = Counting(honest_model.params, name=honest_model.name)
+    later = audit(case, planted, tests=_QUICK, resume=kept)
+    whole = audit(honest_model, planted, tests=_QUICK)
+    assert _shown(later) == _shown(whole)
+    assert later.asked < whole.asked
+    assert not kept.exists()
+
+
+def test_what_was_kept_of_another_model_is_not_used(
+    honest_model, deceived_model, planted, tmp_path
+):
+    kept = tmp_path / "audit.part"
+    audit(honest_model, planted, tests=_QUICK, budget=1e-9, resume=kept)
+    same_name = PlantedCase(deceived_model.params, name=honest_model.name)
+    assert audit(same_name, planted, tests=_QUICK, resume=kept).verdict.status == "refused"
+
+
+def test_the_order_of_chunks_changes_nothing(honest_model, planted, monkeypatch):
+    whole = audit(honest_model, planted, tests=_QUICK)
+    small = [type(m)(**{**vars(m), "step": 7}) for m in MEASURES if m.name in _QUICK]
+    monkeypatch.setattr(module, "chosen", lambda names: small)
+    assert _shown(audit(honest_model, planted)) == _shown(whole)
+
+
+def test_too_few_inputs_and_unknown_tests_are_refused(honest_model, planted):
+    with pytest.raises(InputError, match="too few inputs"):
+        audit(honest_model, planted[:19])
+    with pytest.raises(InputError, match="too few inputs"):
+        audit(honest_model, [Input(("w1",))] * 50)
+    with pytest.raises(InputError, match="magic"):
+        audit(honest_model, planted, tests=["magic"])
+    with pytest.raises(InputError, match="this is no case"):
+        audit(object(), planted)
