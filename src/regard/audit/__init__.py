@@ -15,55 +15,61 @@ well as the best method tried, adds G3. No test here grants that anything happen
 
 The modules, and what each owns
 -------------------------------
-=================  ==========================================================================
+===================  ========================================================================
 what goes in
-``inputs``         one input (or one output step), its erasures, and files of them
-``protocol``       what a case must and may offer, and a case made of functions
-``target``         from ``model.py:case`` to a case
-``sample``         inputs with the model's answers, and every further question, batched, once
+``inputs``           one input (or one output step), its erasures, and files of them
+``protocol``         what a case must and may offer, and a case made of functions
+``target``           from ``model.py:case`` to a case
+``sample``           inputs with the model's answers, and every further question, batched, once
 adapters
-``classifier``     regard's own attention classifiers (BiLSTM, BiGRU, average), trained here
-``from_torch``     a PyTorch module whose attention is a named submodule
-``from_hf``        a Hugging Face model: one layer, head, or rollout
-``from_regard``    a trained regard transducer, one input a step
+``classifier``       regard's own attention classifiers (BiLSTM, BiGRU, average);
+                     ``classifier_training`` trains them, ``from_classifier`` makes them cases
+``from_torch``       a PyTorch module whose attention is a named submodule
+``from_hf``          a Hugging Face model: one layer, head, or rollout
+``from_regard``      a trained regard transducer, one input a step
 what is measured
-``measure``        what a test is: columns, a number an input; ``measures`` lists them in order
-``ranking``        orders of erasure: attention, leave-one-out, gradient, random
-``erase_input``    tokens erased from the input (delete, mask, resample)
-``erase_weights``  one weight zeroed
-``flip_fraction``  weights removed in order until the answer flips
-``permute``        weights shuffled
-``adversary``      the farthest weights with the same answer: exact, and by the search published
-``uniform``        every weight the same
-``correlate``      tau-b and top-k agreement with leave-one-out and gradients
-``null_space``     directions in which weights change nothing
-``rollout``        attention followed through layers: rollout and flow
-``gold_mass``      weight on, and hits of, tokens that people marked
-``retrain``        trained again: uniform, other seeds, frozen weights, deceived
+``measure``          what a test is: columns, a number an input; ``measures`` lists them in order
+``ranking``          orders of erasure: attention, leave-one-out, gradient, random
+``erase_input``      tokens erased from the input (delete, mask, resample)
+``erase_weights``    one weight zeroed
+``flip_fraction``    weights removed in order until the answer flips
+``permute``          weights shuffled
+``adversary_exact``  the farthest weights with the same answer; ``adversary_search``, as published
+``uniform``          every weight the same
+``correlate``        agreement with leave-one-out and gradients; ``kendall`` has the statistics
+``null_space``       directions in which weights change nothing
+``rollout``          attention followed through layers: rollout, and ``flow``
+``gold_mass``        weight on, and hits of, tokens that people marked
+``retrain``          trained again: uniform, other seeds, frozen weights, deceived
 what decides
-``capture``        G0: are these the weights of the answer
-``planted``        the control task, its honest and its deceived model
-``selftest``       G1: the controls are told apart here
-``gates``          G2, G3, G4 from the columns
-``interval``       paired bootstrap intervals, and how many more inputs would decide
-``downgrades``     what weakens a reading without failing it
-``wording``        the verdict in words
-``verdict``        frozen records of all of it: the JSON schema
+``capture``          G0: are these the weights of the answer
+``planted``          the control task, its honest and its deceived model
+``selftest``         G1: the controls are told apart here
+``gates``            G2, G3, G4 from the columns
+``interval``         paired bootstrap intervals, and how many more inputs would decide
+``downgrades``       what weakens a reading without failing it
+``wording``          the verdict in words
+``verdict``          frozen records of all of it: the JSON schema
 what is shown
-``run``            the audit from beginning to end, within a budget
-``store``          what is measured so far, so that a run can go on
-``worst``          the inputs where the weights say least
-``text``           the report for a terminal
-``page``           the report as one offline page
-``reproduce``      published figures measured again: sst, pronoun, copy
-=================  ==========================================================================
+``run``              the audit from beginning to end, within a budget
+``store``            what is measured so far, so that a run can go on
+``worst``            the inputs where the weights say least
+``text``             the report for a terminal
+``page``             the report as one offline page; ``page_style`` is its style
+``reproduce``        published figures measured again: sst, pronoun, copy
+===================  ========================================================================
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard.audit.from_classifier import ClassifierCase, ClassifierData, train_classifier
+    from regard.audit.from_hf import from_transformers
+    from regard.audit.from_regard import from_regard
+    from regard.audit.from_torch import from_torch
     from regard.audit.inputs import Input, read_inputs, steps_of
+    from regard.audit.page import page
     from regard.audit.planted import planted_inputs, train_planted
     from regard.audit.protocol import Case, FunctionCase, ReadOut, Trained
     from regard.audit.run import audit
@@ -75,17 +81,24 @@ _HOMES = {
     "Audit": "verdict",
     "Case": "protocol",
     "ClaimRefused": "verdict",
+    "ClassifierCase": "from_classifier",
+    "ClassifierData": "from_classifier",
     "FunctionCase": "protocol",
     "Input": "inputs",
     "ReadOut": "protocol",
     "Trained": "protocol",
     "Verdict": "verdict",
     "audit": "run",
+    "from_regard": "from_regard",
+    "from_torch": "from_torch",
+    "from_transformers": "from_hf",
+    "page": "page",
     "planted_inputs": "planted",
     "read_inputs": "inputs",
     "run_selftest": "selftest",
     "steps_of": "inputs",
     "text": "text",
+    "train_classifier": "from_classifier",
     "train_planted": "planted",
 }
 
@@ -93,17 +106,24 @@ __all__ = [
     "Audit",
     "Case",
     "ClaimRefused",
+    "ClassifierCase",
+    "ClassifierData",
     "FunctionCase",
     "Input",
     "ReadOut",
     "Trained",
     "Verdict",
     "audit",
+    "from_regard",
+    "from_torch",
+    "from_transformers",
+    "page",
     "planted_inputs",
     "read_inputs",
     "run_selftest",
     "steps_of",
     "text",
+    "train_classifier",
     "train_planted",
 ]
 
