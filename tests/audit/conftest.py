@@ -1,6 +1,7 @@
 """The control models, trained once for all tests of the audit."""
 
 import pytest
+
 from regard.audit.planted import planted_inputs, train_planted
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from regard.audit.adversary_exact import band, farthest
 from regard.audit.adversary_search import search
 from regard.audit.distances import LN2, jensen_shannon

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit.capture import check_capture
 from regard.audit.planted import planted_inputs, train_planted
 from regard.audit.protocol import FunctionCase
@@ -42,7 +43,9 @@ def test_a_case_that_is_right_passes_all_five_checks(honest, inputs):
 
 
 def test_scores_before_softmax_are_stopped(honest, inputs):
-    case = _Altered(honest, weights=lambda batch: [np.log(row) for row in honest.weights(batch)])
+    case = _Altered(
+        honest, weights=lambda batch: [np.log(row) for row in honest.weights(batch)]
+    )
     failed = _failed(case, inputs)
     assert failed.name == "G0.sums"
     assert "before softmax" in failed.said

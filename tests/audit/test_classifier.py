@@ -1,8 +1,9 @@
-"""regard's own classifiers: their equations, their training, and all that they offer an audit."""
+"""regard's own classifiers: their equations, their training, and what they offer an audit."""
 
 import numpy as np
 import pytest
 import torch
+
 from regard.audit.capture import check_capture
 from regard.audit.classifier import AttentionClassifier, ClassifierConfig
 from regard.audit.classifier_training import ClassifierTraining, pad, roc_auc
@@ -106,7 +107,9 @@ def test_trained_with_frozen_weights_a_model_uses_them_and_says_so(data):
 
     trained = case.train(attention="frozen", frozen=first_token, context=False, seed=2)
     assert trained.case.model.config.encoder == "average"
-    np.testing.assert_array_equal(trained.case.weights(data.test[:3])[1], first_token(data.test)[1])
+    np.testing.assert_array_equal(
+        trained.case.weights(data.test[:3])[1], first_token(data.test)[1]
+    )
     uniform = case.train(attention="uniform", seed=2)
     (row,) = uniform.case.weights(data.test[:1])
     np.testing.assert_allclose(row, 1 / len(row))

@@ -6,17 +6,18 @@ import torch
 
 pytest.importorskip("transformers", reason="needs pip install 'regard[hf]'")
 
-from regard.audit.capture import check_capture
-from regard.audit.from_hf import from_transformers
-from regard.audit.inputs import Input
-from regard.audit.rollout import rollout
-from regard.errors import ConventionError
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
     LlamaConfig,
     LlamaForSequenceClassification,
 )
+
+from regard.audit.capture import check_capture
+from regard.audit.from_hf import from_transformers
+from regard.audit.inputs import Input
+from regard.audit.rollout import rollout
+from regard.errors import ConventionError
 
 _WORDS = [f"w{i}" for i in range(23)]
 
@@ -98,9 +99,7 @@ def _eager_answers(build, inputs):
 def test_answers_of_a_padded_batch_are_the_models_own(build, row):
     inputs = _inputs()
     case = from_transformers(build(), _Tokenizer(), layer=0, head=1, row=row)
-    np.testing.assert_allclose(
-        case.predict(inputs), _eager_answers(build, inputs), atol=1e-5
-    )
+    np.testing.assert_allclose(case.predict(inputs), _eager_answers(build, inputs), atol=1e-5)
 
 
 @pytest.mark.parametrize(("build", "row"), [(_bert, 0), (_llama, -1)])

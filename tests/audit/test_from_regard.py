@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from regard.audit.capture import check_capture
 from regard.audit.from_regard import MASK_TOKEN, from_regard
 from regard.audit.inputs import Input, steps_of

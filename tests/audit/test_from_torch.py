@@ -1,13 +1,14 @@
-"""A PyTorch module as a case: softmax parts, multi-head attention, and weights caught wrongly."""
+"""A PyTorch module as a case: softmax parts, multi-head attention, weights caught wrongly."""
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from regard.audit.capture import check_capture
 from regard.audit.from_torch import from_torch
 from regard.audit.inputs import Input
 from regard.errors import ConventionError
-from torch import nn
 
 _WORDS = [f"w{i}" for i in range(23)]
 
@@ -21,7 +22,7 @@ def _ids(texts, pad_to=0):
 
 
 class Pooled(nn.Module):
-    """Embeddings, a softmax over scores, a linear read-out: with the usual mistakes on request."""
+    """Embeddings, a softmax, a linear read-out; with the usual mistakes on request."""
 
     def __init__(self, *, masked=True, dropped=0.0):
         super().__init__()

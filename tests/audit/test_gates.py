@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit.gates import decide, share_of_best
 from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of, sign_flip
 

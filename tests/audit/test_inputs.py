@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from regard.audit.inputs import Input, fingerprint, read_inputs
 from regard.errors import InputError
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit.kendall import spearman, tau_b, top_overlap
 
 

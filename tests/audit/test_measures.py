@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit import erase_input, erase_weights, flip_fraction, gold_mass, permute, uniform
 from regard.audit.distances import LN2, jensen_shannon, kullback_leibler, total_variation
 from regard.audit.erase_weights import discordant, without_weight

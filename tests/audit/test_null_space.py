@@ -1,7 +1,8 @@
-"""What the context does not notice: dimensions, vertices, and that nothing changes along them."""
+"""What the context does not notice: dimensions, vertices, and that nothing changes."""
 
 import numpy as np
 import pytest
+
 from regard.audit.distances import jensen_shannon
 from regard.audit.null_space import farthest_unnoticed, free_directions
 

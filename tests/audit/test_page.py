@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+
 from regard.audit.page import page
 from regard.audit.run import audit
 from regard.audit.verdict import Token

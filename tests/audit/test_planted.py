@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit import planted as module
 from regard.audit.planted import PLANTED, planted_inputs, train_planted
 from regard.audit.selftest import run_selftest
@@ -53,7 +54,9 @@ def test_gradients_of_tokens_and_weights_are_those_of_finite_differences(honest_
     for place in range(len(own)):
         step = np.zeros_like(own)
         step[place] = 1e-6
-        higher, lower = (honest_model.predict_with([one], [own + s])[0][c] for s in (step, -step))
+        higher, lower = (
+            honest_model.predict_with([one], [own + s])[0][c] for s in (step, -step)
+        )
         assert found[place] == pytest.approx((higher - lower) / 2e-6, rel=1e-3, abs=1e-9)
     # Scaling a token's embedding by 1 + e changes p by e times input x gradient.
     tokens = honest_model.token_gradient([one])[0]
@@ -81,7 +84,10 @@ def test_the_deceived_model_is_as_accurate_and_puts_nothing_on_the_planted_word(
 ):
     for case, low, high in ((honest_model, 0.5, 1.0), (deceived_model, 0.0, 0.01)):
         right = case.predict(planted).argmax(-1) == [int(one.label) for one in planted]
-        mass = [row[list(one.gold)].sum() for row, one in zip(case.weights(planted), planted)]
+        mass = [
+            row[list(one.gold)].sum()
+            for row, one in zip(case.weights(planted), planted, strict=True)
+        ]
         assert right.mean() > 0.95
         assert low <= np.mean(mass) <= high
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from regard.audit import retrain
 from regard.audit.downgrades import downgrades_of
 from regard.audit.planted import PlantedCase
@@ -73,7 +74,9 @@ def test_sentences_follow_from_the_trainings():
     assert "Uniform attention trains to the same accuracy" in said
     assert "a single map is as much the seed's as the task's" in said
     worse = Store(None, "key")
-    worse.add("retrain", {**rows, "accuracy": [0.80, 0.82, 0.81, 0.7, 0.71], "to equal": [0.5] * 5})
+    worse.add(
+        "retrain", {**rows, "accuracy": [0.80, 0.82, 0.81, 0.7, 0.71], "to equal": [0.5] * 5}
+    )
     assert downgrades_of(worse) == []
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from regard.audit.flow import max_flow
 from regard.audit.rollout import flow, rollout, with_residual
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 from regard.audit import run as module
 from regard.audit.inputs import Input
 from regard.audit.measures import MEASURES
@@ -11,7 +12,7 @@ from regard.audit.planted import PlantedCase
 from regard.audit.protocol import FunctionCase
 from regard.audit.run import audit
 from regard.audit.text import text
-from regard.audit.verdict import Audit, ClaimRefused
+from regard.audit.verdict import Audit, ClaimError
 from regard.errors import InputError
 
 _QUICK = ["erase_input", "gold_mass"]
@@ -45,7 +46,7 @@ def test_a_deceived_model_is_refused_in_the_words_of_the_design(refused):
     assert said.startswith("REFUSED (n=60): top-attended token no better than random (")
     assert "A leave-one-out token exists that matters" in said
     assert "the map hides it." in said
-    with pytest.raises(ClaimRefused, match="L2"):
+    with pytest.raises(ClaimError, match="L2"):
         refused.assert_claim("L2")
 
 

@@ -10,8 +10,9 @@
 
 Three claims are told apart, and each is granted by itself. L1, where the model put weight, asks
 that the weights are the ones the answer is made with (G0). L2, that removing what it attends to
-changes the output more than chance, asks the input: G2 and G4. L3, that it ranks tokens about as
-well as the best method tried, adds G3. No test here grants that anything happened for a reason.
+changes the output more than chance, asks the input: G2 and G4. L3, that it ranks tokens about
+as well as the best method tried, adds G3. No test here grants that anything happened for a
+reason.
 
 The modules, and what each owns
 -------------------------------
@@ -28,13 +29,13 @@ adapters
 ``from_hf``          a Hugging Face model: one layer, head, or rollout
 ``from_regard``      a trained regard transducer, one input a step
 what is measured
-``measure``          what a test is: columns, a number an input; ``measures`` lists them in order
+``measure``          what a test is: columns, one number an input; ``measures`` lists them
 ``ranking``          orders of erasure: attention, leave-one-out, gradient, random
 ``erase_input``      tokens erased from the input (delete, mask, resample)
 ``erase_weights``    one weight zeroed
 ``flip_fraction``    weights removed in order until the answer flips
 ``permute``          weights shuffled
-``adversary_exact``  the farthest weights with the same answer; ``adversary_search``, as published
+``adversary_exact``  the farthest weights with one answer; ``adversary_search``, as published
 ``uniform``          every weight the same
 ``correlate``        agreement with leave-one-out and gradients; ``kendall`` has the statistics
 ``null_space``       directions in which weights change nothing
@@ -75,12 +76,12 @@ if TYPE_CHECKING:
     from regard.audit.run import audit
     from regard.audit.selftest import run_selftest
     from regard.audit.text import text
-    from regard.audit.verdict import Audit, ClaimRefused, Verdict
+    from regard.audit.verdict import Audit, ClaimError, Verdict
 
 _HOMES = {
     "Audit": "verdict",
     "Case": "protocol",
-    "ClaimRefused": "verdict",
+    "ClaimError": "verdict",
     "ClassifierCase": "from_classifier",
     "ClassifierData": "from_classifier",
     "FunctionCase": "protocol",
@@ -105,7 +106,7 @@ _HOMES = {
 __all__ = [
     "Audit",
     "Case",
-    "ClaimRefused",
+    "ClaimError",
     "ClassifierCase",
     "ClassifierData",
     "FunctionCase",

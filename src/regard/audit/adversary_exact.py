@@ -102,7 +102,7 @@ def band(p: float, bias: float, epsilon: float = EPSILON) -> tuple[float, float]
 
 
 def one_logit(scores: Numbers, bias: Numbers) -> tuple[Numbers, float]:
-    """Return the scores (T_enc,) and bias of the last class's logit, from one or two outputs."""
+    """Return scores (T_enc,) and bias of the last class's logit, from one or two outputs."""
     if scores.shape[1] == 1:
         return scores[:, 0], float(bias[0])
     return scores[:, 1] - scores[:, 0], float(bias[1] - bias[0])

@@ -64,7 +64,7 @@ def search(
     first, second, most = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
     for step in range(1, steps + 1):
         q = _softmax(z, real)
-        gradient = _gradient(q, own, scores, p_own, bias, epsilon)
+        gradient = _gradient(q, own, scores, p_own=p_own, bias=bias, epsilon=epsilon)
         inner = (gradient * q).sum(-1, keepdims=True)
         to_z = q * (gradient - inner)
         first = 0.9 * first + 0.1 * to_z
@@ -80,7 +80,13 @@ def search(
 
 
 def _gradient(
-    q: Numbers, own: Numbers, scores: Numbers, p_own: Numbers, bias: Numbers, epsilon: float
+    q: Numbers,
+    own: Numbers,
+    scores: Numbers,
+    *,
+    p_own: Numbers,
+    bias: Numbers,
+    epsilon: float,
 ) -> Numbers:
     """Return the loss's gradient in the candidates (n, candidates, T_enc)."""
     # d JSD(a, q) / d q = log(q / m) / 2 with m the middle of both.

@@ -4,7 +4,7 @@ Weights caught in training mode, before the mask, averaged over heads, or in a b
 inputs look like weights. Every test below them would measure something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def check_capture(case: Case, inputs: Sequence[Input]) -> list[Gate]:
     rows = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
     again = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
     found: list[Gate] = []
-    checks = (
+    checks: tuple[Callable[[], Gate], ...] = (
         lambda: _shape(some, rows),
         lambda: _twice(case, some, rows, again),
         lambda: _sums(case, some, rows),
@@ -81,8 +81,8 @@ def _twice(
     if max(moved, answers) > _SAME:
         what = "weights" if moved > _SAME else "answers"
         said = (
-            f"asked twice, the {what} differ by up to {max(moved, answers):.3g}: dropout is on, "
-            "as in training mode; call model.eval()"
+            f"asked twice, the {what} differ by up to {max(moved, answers):.3g}: dropout is "
+            "on, as in training mode; call model.eval()"
         )
         return Gate("G0.twice", rule, "failed", said)
     return Gate("G0.twice", rule, "passed", f"largest difference {max(moved, answers):.1g}")
@@ -100,8 +100,8 @@ def _sums(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
         alone = float(np.asarray(case.weights([some[worst]])[0], dtype=np.float64).sum())
         if abs(alone - 1) <= _SUM < 1 - sums[worst]:
             cause = (
-                f"asked alone, the row sums to {alone:.4f}: weight lies on padding, the mask is "
-                "missing"
+                f"asked alone, the row sums to {alone:.4f}: weight lies on padding, the mask "
+                "is missing"
             )
         elif sums.max() > 1 + _SUM:
             cause = "these are weights after dropout, or not normalised"
@@ -156,14 +156,15 @@ def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
             "G0.output",
             rule,
             "not tested",
-            "the case has neither predict_with nor read_out: that the answer is made with these "
-            "weights is taken on trust",
+            "the case has neither predict_with nor read_out: that the answer is made with "
+            "these weights is taken on trust",
         )
     name, gap = max(gaps.items(), key=lambda pair: pair[1])
     if gap > _SAME:
         said = (
-            f"run with these weights ({name}), an answer differs by {gap:.3g}: they are not the "
-            "ones it is made with; averaged over heads, another layer or step, or after dropout"
+            f"run with these weights ({name}), an answer differs by {gap:.3g}: they are not "
+            "the ones it is made with; averaged over heads, another layer or step, or after "
+            "dropout"
         )
         return Gate("G0.output", rule, "failed", said)
     return Gate("G0.output", rule, "passed", f"largest difference {gap:.1g}")

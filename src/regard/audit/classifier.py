@@ -6,8 +6,8 @@ r"""regard's own text classifiers with attention: what published audits were mad
 
 Encoders: ``bilstm`` and ``bigru`` know the whole text at each token; ``average`` (a tanh
 projection) and ``embedding`` know the token alone. Scores: ``tanh``,
-:math:`v \cdot \tanh(W h + b)` with W to half the size, and ``dot``, :math:`w \cdot h / \sqrt{d_h}`
-[1]_. With two classes there is one logit, with more a softmax.
+:math:`v \cdot \tanh(W h + b)` with W to half the size, and ``dot``,
+:math:`w \cdot h / \sqrt{d_h}` [1]_. With two classes there is one logit, with more a softmax.
 
 References
 ----------
@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.errors import InputError, explain
 from regard.kernels.softmax import masked_softmax
 
-__all__ = ["ENCODERS", "AttentionClassifier", "ClassifierConfig", "Classified"]
+__all__ = ["ENCODERS", "AttentionClassifier", "Classified", "ClassifierConfig"]
 
 ENCODERS = ("bilstm", "bigru", "average", "embedding")
 _SCORES = ("tanh", "dot")

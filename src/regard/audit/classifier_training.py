@@ -116,10 +116,17 @@ def fit(
             progress("training", epoch, training.epochs)
         model.train()
         for rows in _batches(train.ids, training.batch, random):
-            loss = _loss(model, train, rows, training.penalty, balance, weights)
+            loss = _loss(
+                model,
+                train,
+                rows,
+                penalty=training.penalty,
+                balance=balance,
+                weights=weights,
+            )
             for optimizer in optimizers:
                 optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]  # torch's gap
             for optimizer in optimizers:
                 optimizer.step()
         model.eval()
@@ -176,6 +183,7 @@ def _loss(
     model: AttentionClassifier,
     data: Encoded,
     rows: Sequence[int],
+    *,
     penalty: float,
     balance: Tensor | None,
     weights: Weights | None,

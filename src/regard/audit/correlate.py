@@ -1,8 +1,8 @@
-"""Does attention rank tokens as leave-one-out and gradients do?
+"""How far attention ranks tokens as leave-one-out and gradients do.
 
 Kendall's tau-b, input by input [1]_, with what random numbers reach beside it. It does not tell
-honest models from deceived ones: long tails of tokens that matter little decide it, and the other
-methods disagree among themselves. So it is shown and no gate reads it.
+honest models from deceived ones: long tails of tokens that matter little decide it, and the
+other methods disagree among themselves. So it is shown and no gate reads it.
 
 References
 ----------

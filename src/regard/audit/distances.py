@@ -35,7 +35,7 @@ def jensen_shannon(one: Any, other: Any) -> NDArray[np.float64]:
 
 
 def kullback_leibler(one: Any, other: Any) -> NDArray[np.float64]:
-    """Return KL(one || other), 0 to infinity: infinite where `other` excludes what `one` has."""
+    """Return KL(one || other): infinite where `other` excludes what `one` has."""
     one, other = (np.asarray(x, dtype=np.float64) for x in (one, other))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(one > 0, np.log(one) - np.log(other), 0.0)

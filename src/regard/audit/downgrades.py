@@ -20,7 +20,11 @@ def downgrades_of(store: Store) -> list[str]:
 def _needed(store: Store) -> Iterator[str]:
     columns = store.columns("retrain")
     learned, equal = (accuracies(columns, kind) for kind in ("learned", "uniform"))
-    if len(learned) > 1 and equal and np.mean(equal) >= np.mean(learned) - np.std(learned, ddof=1):
+    if (
+        len(learned) > 1
+        and equal
+        and np.mean(equal) >= np.mean(learned) - np.std(learned, ddof=1)
+    ):
         yield (
             "Uniform attention trains to the same accuracy: attention is not needed for this "
             "task."
@@ -33,8 +37,9 @@ def _seeds(store: Store) -> Iterator[str]:
     equal = columns.get("to equal", ())
     if apart and np.mean(apart) >= np.mean(equal) / 2:
         yield (
-            f"Trained with other seeds, the weights differ by {np.mean(apart):.2f} (JSD), equal "
-            f"weights by {np.mean(equal):.2f}: a single map is as much the seed's as the task's."
+            f"Trained with other seeds, the weights differ by {np.mean(apart):.2f} (JSD), "
+            f"equal weights by {np.mean(equal):.2f}: a single map is as much the seed's as the "
+            "task's."
         )
 
 
@@ -42,8 +47,8 @@ def _others(store: Store) -> Iterator[str]:
     exists = store.columns("adversary").get("exists", ())
     if len(exists):
         yield (
-            f"Alternative weights with the same output exist for {np.mean(exists):.0%} of inputs "
-            "(expected for a single-logit read-out; not counted)."
+            f"Alternative weights with the same output exist for {np.mean(exists):.0%} of "
+            "inputs (expected for a single-logit read-out; not counted)."
         )
     free = store.columns("null_space").get("any", ())
     if len(free) and np.mean(free) > 0:

@@ -1,18 +1,19 @@
 """Erase tokens from the input, the most attended first, and see how far the answer falls.
 
-Comprehensiveness [1]_: the drop of the predicted class's probability when tokens are taken away.
-It is measured for the single most attended token, and as the mean over four amounts (one token,
-5, 10 and 20 % of the tokens, rounded up), always against random tokens and against the other
-rankings on the same inputs. Large amounts alone can be fooled: they take the second-ranked token
-along, which is where a map that was trained to mislead may put the one that matters.
+Comprehensiveness [1]_: the drop of the predicted class's probability when tokens are taken
+away. It is measured for the single most attended token, and as the mean over four amounts (one
+token, 5, 10 and 20 % of the tokens, rounded up), always against random tokens and against the
+other rankings on the same inputs. Large amounts alone can be fooled: they take the
+second-ranked token along, which is where a map that was trained to mislead may put the one that
+matters.
 
 Three ways of erasing, since each leaves the data in another direction: leave the token out,
 replace it by the mask token, replace it by tokens drawn from the other inputs.
 
 References
 ----------
-.. [1] DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to Evaluate
-   Rationalized NLP Models", ACL 2020, section 4.2. arXiv:1911.03429
+.. [1] DeYoung, Jain, Rajani, Lehman, Xiong, Socher and Wallace, "ERASER: A Benchmark to
+   Evaluate Rationalized NLP Models", ACL 2020, section 4.2. arXiv:1911.03429
 """
 
 import math
@@ -62,7 +63,7 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
     left_out = leave_one_out(sample, chunk)
     for operator in operators(sample):
         drops = _Drops(sample, operator)
-        for ranking, orders in rankings.items():
+        for orders in rankings.values():
             for number, many in zip(chunk, orders, strict=True):
                 for one in many:
                     for count in _counts(sample.inputs[number]):
@@ -197,8 +198,8 @@ def table(columns: Columns, seed: int) -> Table:
         "Erase the most attended tokens from the input (drop of p(predicted))",
         "whether the tokens that got the weight move the answer, compared with chance and with "
         "the best ranking tried",
-        "what the model would do on natural inputs: an input with a hole is none; hence several "
-        "ways of erasing",
+        "what the model would do on natural inputs: an input with a hole is none; hence "
+        "several ways of erasing",
         tuple(rows),
         gates=True,
     )

@@ -49,9 +49,9 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
         found[f"{name}.divergence"] = effects.divergence[rows].tolist()
         found[f"{name}.drop"] = effects.drop[rows].tolist()
         found[f"{name}.flip"] = effects.flipped[rows].astype(float).tolist()
-    top, other = (effects.flipped[start::2] for start in (0, 1))
-    found["both.flip"] = (top & other).astype(float).tolist()
-    found["neither.flip"] = (~top & ~other).astype(float).tolist()
+    top, rest = effects.flipped[0::2], effects.flipped[1::2]
+    found["both.flip"] = (top & rest).astype(float).tolist()
+    found["neither.flip"] = (~top & ~rest).astype(float).tolist()
     return found
 
 
@@ -72,7 +72,7 @@ def without_weight(weights: Numbers, place: int) -> Numbers:
 
 
 def discordant(top_only: int, random_only: int) -> float:
-    """Return McNemar's exact two-sided p for flips by the one weight only and the other only."""
+    """Return McNemar's exact two-sided p for flips by the one only and by the other only."""
     n = top_only + random_only
     if not n:
         return 1.0

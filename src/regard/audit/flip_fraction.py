@@ -1,4 +1,4 @@
-"""Remove weights one after another until the answer flips: how many does it take?
+"""Remove weights one after another until the answer flips, and count them.
 
 Weights go in the order of attention, of their gradient, of attention times gradient, or at
 random, and what is left is renormalised each time [1]_. Averages are over the inputs that flip

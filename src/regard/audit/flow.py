@@ -1,7 +1,7 @@
 """The largest flow from one place of the last layer down to one place of the input.
 
-Nodes are places of each layer; an edge leads from place o of a layer to place i of the one below
-with the attention of o on i as its capacity [1]_.
+Nodes are places of each layer; an edge leads from place o of a layer to place i of the one
+below with the attention of o on i as its capacity [1]_.
 
 References
 ----------
@@ -10,6 +10,7 @@ References
 """
 
 from collections import deque
+from itertools import pairwise
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def _push(
             path.pop()
     if not path:
         return 0.0
-    steps = list(zip(path[:-1], path[1:], strict=True))
+    steps = list(pairwise(path))
     least = min(
         float(down[a[0]][a[1], b[1]] if b[0] > a[0] else up[b[0]][b[1], a[1]]) for a, b in steps
     )

@@ -195,9 +195,7 @@ class ClassifierCase:
     def _rows(self, batch: Sequence[Input], padded: Tensor) -> list[Numbers]:
         first = int(self.model.config.sentinels)
         table = padded.detach().double().numpy()
-        return [
-            table[row, first : first + len(one.tokens)] for row, one in enumerate(batch)
-        ]
+        return [table[row, first : first + len(one.tokens)] for row, one in enumerate(batch)]
 
 
 def train_classifier(

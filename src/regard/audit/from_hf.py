@@ -1,8 +1,8 @@
 """A Hugging Face text classifier as a case: one head, its heads' average, or rollout.
 
-The model runs an attention of this module, registered with both of Transformers' interfaces: one
-that is registered without its mask function is called without a mask, and padding is attended
-without a word.
+The model runs an attention of this module, registered with both of Transformers' interfaces:
+one that is registered without its mask function is called without a mask, and padding is
+attended without a word.
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,7 +106,9 @@ class TransformersCase:
         row: int = 0,
         name: str | None = None,
     ) -> None:
-        if reduce not in ("head", "mean", "rollout") or (head is not None) != (reduce == "head"):
+        if reduce not in ("head", "mean", "rollout") or (head is not None) != (
+            reduce == "head"
+        ):
             raise ConventionError(
                 explain(
                     "from_transformers(): which weights are shown?",
@@ -143,7 +145,9 @@ class TransformersCase:
         found = []
         for k, text in enumerate(texts):
             ids = self.tokenizer(text)["input_ids"]
-            special = self.tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
+            special = self.tokenizer.get_special_tokens_mask(
+                ids, already_has_special_tokens=True
+            )
             found.append(
                 Input(
                     tuple(self.tokenizer.convert_ids_to_tokens(ids)),
@@ -162,7 +166,9 @@ class TransformersCase:
         """Return the weights (T_enc,) of the row that is shown."""
         if self._reduce == "rollout":
             causal = self.read_from < 0
-            return [rollout(one, receptive=causal)[self.read_from] for one in self.layers(batch)]
+            return [
+                rollout(one, receptive=causal)[self.read_from] for one in self.layers(batch)
+            ]
         found = []
         for one, all_ in zip(batch, self._all(batch), strict=True):
             layer = all_[self._layer]
@@ -252,6 +258,7 @@ def _attend(
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
+    *,
     scaling: float | None = None,
     dropout: float = 0.0,
     **options: Any,

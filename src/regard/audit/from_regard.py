@@ -23,7 +23,7 @@ from regard.seq2seq.vocab import BOS, FIRST, PAD, UNK, Vocab
 __all__ = ["MASK_TOKEN", "StepCase", "from_regard"]
 
 MASK_TOKEN = "\ufffd"
-"""No vocabulary has it: an unknown symbol, whose embedding is zero, says only that it stands there."""
+"""No vocabulary has it: an unknown symbol, whose embedding is zero, says nothing."""
 
 
 def from_regard(model: str | Transducer | Seq2Seq, **options: Any) -> "StepCase":
@@ -113,7 +113,7 @@ class StepCase:
         return found
 
     def token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return |input x gradient| of the predicted symbol (T_enc,), all weights held fixed."""
+        """Return |input x gradient| of the predicted symbol (T_enc,), all weights held."""
         seen: list[Tensor] = []
 
         def keep(module: nn.Module, args: Any, output: Tensor) -> None:

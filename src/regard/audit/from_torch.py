@@ -91,7 +91,7 @@ class TorchCase:
             return _numbers(self._run(batch))
 
     def weights(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return the weights (T_enc,) of each input; all of a padded row that is no row of 1."""
+        """Return the weights (T_enc,) of each input, those on padding left out."""
         with torch.no_grad(), self._watched() as seen:
             self._run(batch)
         rows = self._rows(seen)
@@ -159,7 +159,7 @@ class TorchCase:
             raise ShapeError(
                 explain(
                     f"{self.name}: these are no weights",
-                    expected="(batch, T), (batch, T_dec, T_enc) or (batch, heads, T_dec, T_enc)",
+                    expected="(batch, T), (batch, T_dec, T_enc), (batch, heads, T_dec, T_enc)",
                     got=f"{tuple(seen[-1].shape)}",
                 )
             )
@@ -190,9 +190,11 @@ class TorchCase:
             module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
         ) -> Any:
             if isinstance(module, nn.MultiheadAttention):
-                _, weights = module.forward(
+                _, found = module.forward(
                     *args, **{**kwargs, "need_weights": True, "average_attn_weights": False}
                 )
+                assert found is not None  # asked for
+                weights = found
             else:
                 weights = output[1] if isinstance(output, tuple | list) else output
             seen.append(weights)
@@ -202,7 +204,7 @@ class TorchCase:
             if given is not None:
                 self._put(other, given)
             if isinstance(module, nn.MultiheadAttention):
-                value = kwargs.get("value", args[2] if len(args) > 2 else None)
+                value = args[2] if len(args) > 2 else kwargs["value"]
                 return _context(module, value, other), output[1]
             if isinstance(output, tuple | list):
                 raise ConventionError(
@@ -247,13 +249,15 @@ def from_torch(module: nn.Module, encode: Encode, attention: str, **options: Any
 
 
 def _part(module: nn.Module, name: str) -> nn.Module:
-    parts = dict(module.named_modules())
+    parts: dict[str, nn.Module] = dict(module.named_modules())
     if name not in parts or not name:
         known = [known for known in parts if known]
         raise ConventionError(
             explain(
                 f"from_torch(): {type(module).__name__} has no part {name!r}",
-                expected="one of " + ", ".join(known[:12]) + (", ..." if len(known) > 12 else ""),
+                expected="one of "
+                + ", ".join(known[:12])
+                + (", ..." if len(known) > 12 else ""),
                 got=repr(name),
             )
         )
@@ -266,9 +270,13 @@ def _context(module: nn.MultiheadAttention, value: Tensor, weights: Tensor) -> T
         value = value.transpose(0, 1)
     d = module.embed_dim
     bias = None if module.in_proj_bias is None else module.in_proj_bias[2 * d :]
-    W = module.v_proj_weight if module.in_proj_weight is None else module.in_proj_weight[2 * d :]
+    W = (
+        module.v_proj_weight
+        if module.in_proj_weight is None
+        else module.in_proj_weight[2 * d :]
+    )
     projected = functional.linear(value, W, bias)
-    heads = projected.unflatten(-1, (module.num_heads, -1)).transpose(1, 2)
+    heads = projected.reshape(*projected.shape[:2], module.num_heads, -1).transpose(1, 2)
     joined = (weights @ heads).transpose(1, 2).flatten(2)
     found: Tensor = module.out_proj(joined)
     return found if module.batch_first else found.transpose(0, 1)

@@ -9,8 +9,8 @@ G4     no hidden cause: an input's deciding token is not ranked low by the weigh
 =====  ===========================================================================
 
 Everything else an audit measures is descriptive. Agreement with leave-one-out (tau), permuting
-the weights and the existence of other weights with the same answer do not separate honest models
-from deceived ones, so no gate reads them.
+the weights and the existence of other weights with the same answer do not separate honest
+models from deceived ones, so no gate reads them.
 
 The share in ``G2.share`` is the line that the controls drew: maps trained to hide reach up to
 about 0.04 of what the best ranking reaches with one token, the weakest honest model measured
@@ -26,7 +26,7 @@ from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of
 from regard.audit.measure import Columns
 from regard.audit.verdict import Gate, Outcome
 
-__all__ = ["HIDDEN", "best_method", "decide", "share_of_best"]
+__all__ = ["HIDDEN", "best_method", "decide", "share_of_best", "worst"]
 
 SHARE = 0.2
 BEST, SURELY = 0.8, 0.7
@@ -97,16 +97,14 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
         )
         amounts = "one token" if amount == "top1" else "1 token, 5, 10, 20 % of the tokens"
         rule = f"{way}: erasing {what} ({amounts}) lowers p(predicted) more than random"
-        found.append(_gate(f"G2.{amount}.{way}", rule, outcome, said, estimate, 0.0))
+        found.append(_gate(f"G2.{amount}.{way}", rule, said, (outcome, estimate, 0.0)))
     share = share_of_best(erased, way, "top1", seed=seed)
     found.append(
         _gate(
             f"G2.share.{way}",
             f"{way}: with one token, at least {SHARE:g} of what the best ranking reaches",
-            _above(share, SHARE),
             f"share {share}, best ranking {best_method(erased, way, 'top1')}",
-            share,
-            SHARE,
+            (_above(share, SHARE), share, SHARE),
         )
     )
     return found
@@ -125,10 +123,8 @@ def _ranks(erased: Columns, way: str, seed: int) -> Gate:
     return _gate(
         f"G3.share.{way}",
         f"{way}: F >= {BEST:g} and its interval above {SURELY:g}",
-        outcome,
         f"F {share}, best ranking {best_method(erased, way)}",
-        share,
-        threshold,
+        (outcome, share, threshold),
     )
 
 
@@ -147,7 +143,7 @@ def _hits(gold: Columns, seed: int) -> Gate:
         f"difference {estimate}"
     )
     outcome = _above(estimate, HITS, reached=True)
-    return _gate("G3.gold", rule, outcome, said, estimate, HITS)
+    return _gate("G3.gold", rule, said, (outcome, estimate, HITS))
 
 
 def _hidden(erased: Columns, seed: int) -> Gate:
@@ -165,7 +161,7 @@ def _hidden(erased: Columns, seed: int) -> Gate:
     else:
         outcome = "failed" if estimate.low > HIDDEN else "undecided"
     said = f"so in {estimate} of the inputs"
-    return _gate("G4", rule, outcome, said, estimate, HIDDEN)
+    return _gate("G4", rule, said, (outcome, estimate, HIDDEN))
 
 
 def _is_hidden(weights: Any, drops: Any) -> float:
@@ -179,7 +175,7 @@ def _is_hidden(weights: Any, drops: Any) -> float:
 def _enough(name: str, rule: str, gates: Sequence[Gate], ways: Sequence[str]) -> Gate:
     """Return the gate that counts under how many ways of erasing the others passed."""
     outcomes = {
-        way: _worst([gate.outcome for gate in gates if gate.name.endswith(f".{way}")])
+        way: worst([gate.outcome for gate in gates if gate.name.endswith(f".{way}")])
         for way in ways
     }
     passed = [way for way in ways if outcomes[way] == "passed"]
@@ -195,7 +191,8 @@ def _enough(name: str, rule: str, gates: Sequence[Gate], ways: Sequence[str]) ->
     return Gate(name, rule, outcome, said, more=needed if outcome == "undecided" else None)
 
 
-def _worst(outcomes: Sequence[Outcome]) -> Outcome:
+def worst(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return "failed" if any gate failed, else "undecided" if any is, else "passed"."""
     for one in ("failed", "undecided"):
         if one in outcomes:
             return one
@@ -211,8 +208,7 @@ def _above(estimate: Estimate, line: float, *, reached: bool = False) -> Outcome
     return "undecided"
 
 
-def _gate(
-    name: str, rule: str, outcome: Outcome, said: str, estimate: Estimate, threshold: float
-) -> Gate:
+def _gate(name: str, rule: str, said: str, line: tuple[Outcome, Estimate, float]) -> Gate:
+    outcome, estimate, threshold = line
     more = more_inputs(estimate, threshold) if outcome == "undecided" else None
     return Gate(name, rule, outcome, said, estimate, threshold, more)

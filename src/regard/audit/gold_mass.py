@@ -1,6 +1,7 @@
-"""Where people marked the tokens that matter: how much weight lies there, how often the top hits.
+"""Tokens that people marked: how much weight lies there, and how often the top one is one.
 
-People's marks say what is plausible to them, not what the model used: a map can please and hide.
+People's marks say what is plausible to them, not what the model used: a map can please and
+hide.
 """
 
 from collections.abc import Sequence

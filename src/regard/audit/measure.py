@@ -1,8 +1,8 @@
 """The tests of an audit: what each needs, how it runs, how its figures are shown.
 
-A measure returns columns: for each input one number (or a list of them), computed from that input
-alone and the sample's seed. So it can stop after any input, go on later, and every figure has a
-bootstrap interval over inputs.
+A measure returns columns: for each input one number (or a list of them), computed from that
+input alone and the sample's seed. So it can stop after any input, go on later, and every figure
+has a bootstrap interval over inputs.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -17,11 +17,11 @@ _MARKS = {
     "refused": "✕",
     "failed": "✕",
     "undecided": "?",
-    "not tested": "–",
+    "not tested": "-",
 }
 _LIMITS = (
-    "A verdict is about this model, these weights and inputs like these; nothing carries over to "
-    "another layer, head, seed or kind of text.",
+    "A verdict is about this model, these weights and inputs like these; nothing carries over "
+    "to another layer, head, seed or kind of text.",
     "Erased inputs are none that the model was trained on; the ways of erasing differ, and all "
     "are shown.",
     "Leave-one-out and gradients are no truth to be matched: they are what else was tried.",
@@ -51,7 +51,8 @@ def page(audit: Audit) -> str:
 
 def _head(audit: Audit) -> Iterator[str]:
     verdict = audit.verdict
-    yield f"<h1>What may be claimed from these weights</h1>\n<p class=quiet>{_safe(audit.subject)}</p>"
+    yield "<h1>What may be claimed from these weights</h1>"
+    yield f"<p class=quiet>{_safe(audit.subject)}</p>"
     yield (
         f'<section class="verdict {verdict.status}"><h2>{_safe(verdict.headline)}</h2>'
         f"<p>{_safe(verdict.text)}</p><ul class=claims>"
@@ -101,8 +102,8 @@ def _gate(gate: Gate) -> str:
     kind = gate.outcome.replace(" ", "-")
     return (
         f'<tr class="{kind}"><th scope=row>{_safe(gate.name)}</th>'
-        f"<td class=outcome>{_MARKS[gate.outcome]} {gate.outcome}</td><td>{_safe(gate.rule)}</td>"
-        f"<td>{_safe(gate.said + more)}</td></tr>"
+        f"<td class=outcome>{_MARKS[gate.outcome]} "
+        f"{gate.outcome}</td><td>{_safe(gate.rule)}</td><td>{_safe(gate.said + more)}</td></tr>"
     )
 
 
@@ -159,10 +160,10 @@ def _input(one: WorstInput) -> Iterator[str]:
         else ""
     )
     yield (
-        f"<figure><figcaption>Input {one.place}: predicted <b>{_safe(one.predicted)}</b>{before}, "
-        f"p {_number(one.probability)}. Without the most attended token it falls by "
-        f"{_number(one.top_weight_effect)}, without the one that moves it most by "
-        f"{_number(one.largest_effect)}.</figcaption><div class=tokens>"
+        f"<figure><figcaption>Input {one.place}: predicted "
+        f"<b>{_safe(one.predicted)}</b>{before}, p {_number(one.probability)}. "
+        f"Without the most attended token it falls by {_number(one.top_weight_effect)}, "
+        f"without the one that moves it most by {_number(one.largest_effect)}.</figcaption><div class=tokens>"
     )
     most = max((token.weight for token in one.tokens), default=0.0)
     effects = [token.effect for token in one.tokens if token.effect is not None]
@@ -196,7 +197,7 @@ def _counted(audit: Audit) -> str:
 
 def _number(value: float | None, places: int = 3) -> str:
     if value is None or math.isnan(value):
-        return "–"
+        return "-"
     if math.isinf(value):
         return "open"
     return f"{value:.{places}f}"

@@ -11,6 +11,7 @@ References
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def table(columns: Columns, seed: int) -> Table:
         Row("all inputs, median", median_of(moved, seed=seed)),
         Row("all inputs, mean", mean_of(moved, seed=seed)),
     ]
-    for low, high in zip(_BINS[:-1], _BINS[1:], strict=True):
+    for low, high in pairwise(_BINS):
         inside = (largest >= low) & ((largest < high) | (high == 1.0))
         if inside.any():
             name = f"largest weight {low:g} to {high:g}, median"

@@ -1,8 +1,8 @@
 r"""The control: a task whose deciding token is known, a model that shows it, one that hides it.
 
-Every sequence is of filler words with one planted word in it, and the planted word alone decides
-the class. The model weighs states that know the sequence's mean, so that the answer can be read
-from any word:
+Every sequence is of filler words with one planted word in it, and the planted word alone
+decides the class. The model weighs states that know the sequence's mean, so that the answer can
+be read from any word:
 
 .. math::
     h_t = \tanh(A x_t + B \bar x + a), \quad

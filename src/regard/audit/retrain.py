@@ -1,9 +1,9 @@
 """Train again and compare: equal weights, other seeds, weights frozen from elsewhere, deceived.
 
-Equal weights ask whether the task needs attention [1]_; other seeds, how far one map is the task's
-and how far the seed's; the diagnostic, whether a model that encodes every token by itself learns
-more from the audited model's weights than from equal ones or from an adversary's. A deceived twin
-shows that for this task and architecture the audit can say no.
+Equal weights ask whether the task needs attention [1]_; other seeds, how far one map is the
+task's and how far the seed's; the diagnostic, whether a model that encodes every token by
+itself learns more from the audited model's weights than from equal ones or from an adversary's.
+A deceived twin shows that for this task and architecture the audit can say no.
 
 References
 ----------
@@ -48,9 +48,7 @@ def plan(sample: Sample) -> list[tuple[str, int]]:
     """Return the trainings: what, and with which seed."""
     case = sample.case
     first = sample.seed + 1
-    found = [
-        (kind, first + k) for kind in ("learned", "uniform") for k in range(_SEEDS)
-    ]
+    found = [(kind, first + k) for kind in ("learned", "uniform") for k in range(_SEEDS)]
     found += [("alone, learned", first), ("alone, uniform", first), ("alone, base", first)]
     if isinstance(case, ReadsOut) and sample.probabilities.shape[1] == 2:
         found.append(("alone, adversary", first))

@@ -3,8 +3,8 @@ r"""Attention followed through the layers: rollout and flow.
 With the residual connection counted as half of each layer, :math:`A_l = \mathrm{rownorm}(\bar
 W_l + I)` over the heads' mean, rollout is the product :math:`R_l = A_l R_{l-1}` and flow is the
 largest flow through the same graph [1]_. Both leave out values, norms and feed-forward layers,
-and the half is an assumption. In a causal decoder early tokens are seen by more rows, so a token's
-value is divided by what equal attention would have given it.
+and the half is an assumption. In a causal decoder early tokens are seen by more rows, so a
+token's value is divided by what equal attention would have given it.
 
 References
 ----------
@@ -79,7 +79,8 @@ def flow(layers: Numbers, place: int) -> Numbers:
     T = joined.shape[-1]
     found = np.array([max_flow(joined, place % T, token) for token in range(T)])
     total = found.sum()
-    return found / total if total > 0 else found
+    scaled: Numbers = found / total if total > 0 else found
+    return scaled
 
 
 def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
@@ -139,7 +140,9 @@ def table(columns: Columns, seed: int) -> Table:
 
 def missing(sample: Sample) -> str | None:
     """Return why there are no layers to follow, or None."""
-    return None if isinstance(sample.case, Layered) else "the case has no layers of self-attention"
+    return (
+        None if isinstance(sample.case, Layered) else "the case has no layers of self-attention"
+    )
 
 
 def _product(joined: Numbers) -> Numbers:

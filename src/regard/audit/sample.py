@@ -1,8 +1,8 @@
 """The inputs of an audit, what the model says of them, and every further question to it.
 
 Questions go out in batches of one length or nearly so, each only once: erasing the token with
-the largest weight is also one of leave-one-out's questions. Of an answer only what tests read is
-kept, so that a vocabulary of thousands of classes costs no memory.
+the largest weight is also one of leave-one-out's questions. Of an answer only what tests read
+is kept, so that a vocabulary of thousands of classes costs no memory.
 """
 
 import zlib
@@ -152,9 +152,7 @@ class Sample:
                 found[k] = _part(compared, slice(row, row + 1))
         return _joined([found[k] for k in range(len(asked))])
 
-    def reread_many(
-        self, numbers: Sequence[int], weights: Sequence[Numbers]
-    ) -> list[Effects]:
+    def reread_many(self, numbers: Sequence[int], weights: Sequence[Numbers]) -> list[Effects]:
         """Return what many rows of weights (m, T_enc) did to each of some inputs."""
         if isinstance(self.case, ReadsOut):
             return [
@@ -181,7 +179,7 @@ class Sample:
         return self._scores[number]
 
     def per_input(self, call: Callable[[Sequence[Input]], Any], chunk: Sequence[int]) -> Any:
-        """Call a case's method for some inputs, in batches, and return a list in their order."""
+        """Call a case's method for some inputs, in batches; the list is in their order."""
         return self._in_batches(call, [self.inputs[number] for number in chunk])
 
     def _compared(self, numbers: Sequence[int], answers: Numbers) -> Effects:

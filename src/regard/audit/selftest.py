@@ -1,4 +1,4 @@
-"""G1: does the audit still tell an honest model from a deceived one, on this machine?
+"""G1: whether the audit still tells an honest model from a deceived one, on this machine.
 
 Both control models are trained here and now, audited as any other, and have to come out on
 their own sides, with room: F of at least 0.8 against at most 0.2.
@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from regard.audit import erase_input
-from regard.audit.gates import decide, share_of_best
+from regard.audit.gates import decide, share_of_best, worst
 from regard.audit.planted import PlantedCase, planted_inputs, train_planted
 from regard.audit.sample import Sample
 from regard.audit.verdict import Gate
@@ -112,10 +112,7 @@ def _control(case: PlantedCase, accuracy: float, n: int, seed: int) -> Control:
     columns = erase_input.run(sample, range(n))
     gates = {gate.name: gate for gate in decide(columns, None, seed=seed)}
     l2 = [gates[name].outcome for name in ("G2", "G4")]
-    if "failed" in l2:
-        outcome = "failed"
-    else:
-        outcome = "undecided" if "undecided" in l2 else "passed"
+    outcome = worst(l2)
     mass = [
         weights[list(one.gold or ())].sum()
         for weights, one in zip(sample.weights, sample.inputs, strict=True)

@@ -38,8 +38,8 @@ def text(audit: Audit, *, details: bool = True) -> str:
     left_out = ", ".join(f"{count} {why}" for why, count in audit.left_out)
     lines += [
         "",
-        f"n {audit.n}{f' ({left_out})' if left_out else ''}  seed {audit.seed}  data {audit.data}"
-        f"  {audit.asked:,} inputs asked  {audit.seconds:.0f} s",
+        f"n {audit.n}{f' ({left_out})' if left_out else ''}  seed {audit.seed}  data "
+        f"{audit.data}  {audit.asked:,} inputs asked  {audit.seconds:.0f} s",
     ]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Give every token the same weight: does the answer need the weights at all?
+"""Give every token the same weight: whether the answer needs the weights at all.
 
 A model that keeps its answers under equal weights was not using them; one that loses them may
 have been using them for anything. Training with equal weights is another test

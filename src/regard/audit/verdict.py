@@ -16,7 +16,7 @@ __all__ = [
     "LEVELS",
     "Audit",
     "Claim",
-    "ClaimRefused",
+    "ClaimError",
     "Gate",
     "Row",
     "Table",
@@ -36,7 +36,7 @@ Granted = Literal["granted", "refused", "undecided"]
 SCHEMA = 1
 
 
-class ClaimRefused(RegardError, AssertionError):
+class ClaimError(RegardError, AssertionError):
     """A claim that a test asked for is not granted."""
 
 
@@ -235,7 +235,7 @@ class Audit:
 
         Raises
         ------
-        ClaimRefused
+        ClaimError
             It is refused or undecided.
         """
         if level not in LEVELS:
@@ -248,9 +248,9 @@ class Audit:
             )
         outcome = self.verdict.outcome(level)
         if outcome != "granted":
-            raise ClaimRefused(
+            raise ClaimError(
                 explain(
-                    f"{level} ({LEVELS[level]}) is {outcome}",  # type: ignore[index]
+                    f"{level} ({LEVELS[level]}) is {outcome}",
                     expected=f"{level} granted",
                     got=self.verdict.headline,
                     because=self.verdict.text,
@@ -319,7 +319,13 @@ def _audit(form: Mapping[str, Any]) -> Audit:
 def _estimate(form: Mapping[str, Any] | None) -> Any:
     if form is None:
         return None
-    return Estimate(**{k: math.nan if v is None else v for k, v in form.items()})
+    return Estimate(
+        *(math.nan if form[name] is None else float(form[name]) for name in _FIGURES),
+        n=int(form["n"]),
+    )
+
+
+_FIGURES = ("value", "low", "high")
 
 
 def _tuples(rows: Any) -> tuple[Any, ...]:

@@ -59,7 +59,8 @@ def judge(
         text += _more([gate for gate in third if gate.outcome == "undecided"])
     elif l2 == "refused":
         headline = "REFUSED"
-        text = f"{headline} (n={n}): {_refusal(erased, by_name, seed)} {evidence[0].upper()}{evidence[1:]}"
+        refusal = _refusal(erased, by_name, seed)
+        text = f"{headline} (n={n}): {refusal} {evidence[0].upper()}{evidence[1:]}"
     else:
         headline = "UNDECIDED"
         text = f"{headline} (n={n}): {evidence}"

@@ -78,8 +78,8 @@ def audit(
     """Find out what may be claimed from a model's attention weights.
 
     L1: where the model put weight. L2: removing what it attends to changes the output more than
-    chance. L3: it ranks tokens about as well as the best method tried. Exit code 0: the claim of
-    --require is granted; 1: refused; 2: undecided, or the weights were captured wrongly.
+    chance. L3: it ranks tokens about as well as the best method tried. Exit code 0: the claim
+    of --require is granted; 1: refused; 2: undecided, or the weights were captured wrongly.
     """
     if selftest:
         return _selftest(seed, form)

@@ -1,1 +1,1 @@
-"""Published figures measured again with regard's own models, and where they did not come out."""
+"""Published figures measured again with regard's own models, and what did not come out."""

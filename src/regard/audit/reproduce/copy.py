@@ -114,7 +114,7 @@ def train_task(task: str, kind: str, *, seed: int, steps: int) -> Seq2Seq:
             mass = rows.gather(2, places[None, :, None].expand(len(target), -1, 1))
             loss = loss - torch.log1p(-mass.clamp(max=1 - 1e-6)).mean()
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's gap
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         optimizer.step()
     return model.eval()
@@ -123,7 +123,7 @@ def train_task(task: str, kind: str, *, seed: int, steps: int) -> Seq2Seq:
 def task_inputs(task: str, count: int, *, seed: int) -> list[Input]:
     """Return one input a step of so many sequences; ``gold`` is the position that decides."""
     generator = torch.Generator().manual_seed(1_000_003 + seed)
-    found = []
+    found: list[Input] = []
     while len(found) < count * _SHORTEST:
         source, target = _draw(task, generator, batch=1)
         texts = [[_VOCAB.name(i) for i in side[0].tolist()] for side in (source, target)]
@@ -149,9 +149,16 @@ def _checks(model: Seq2Seq, task: str, kind: str, seed: int) -> list[Check]:
         [case.predict(inputs[k : k + 256]).argmax(-1) for k in range(0, len(inputs), 256)]
     )
     right = [case.classes[a] == one.label for a, one in zip(answers, inputs, strict=True)]
-    weights = [row for k in range(0, len(inputs), 256) for row in case.weights(inputs[k : k + 256])]
+    weights = [
+        row for k in range(0, len(inputs), 256) for row in case.weights(inputs[k : k + 256])
+    ]
     mass = float(
-        np.mean([row[sorted(one.gold or ())].sum() for row, one in zip(weights, inputs, strict=True)])
+        np.mean(
+            [
+                row[sorted(one.gold or ())].sum()
+                for row, one in zip(weights, inputs, strict=True)
+            ]
+        )
     )
     name = f"{task}, {kind}"
     published = _PUBLISHED[task, kind]
@@ -168,7 +175,10 @@ def _checks(model: Seq2Seq, task: str, kind: str, seed: int) -> list[Check]:
             ),
         ]
     found = audit(case, inputs, n=200, seed=seed, tests=["erase_input", "gold_mass"])
-    wanted, outcome = ("granted" if kind == "learned" else "refused"), found.verdict.outcome("L2")
+    wanted, outcome = (
+        ("granted" if kind == "learned" else "refused"),
+        found.verdict.outcome("L2"),
+    )
     rows = {row.name: row for table in found.tables for row in table.rows}
     top = rows["resample, top token"]
     shown = f"resample {top.estimate.value:.3f}, random {top.random:.3f}, best {top.best:.3f}"

@@ -1,7 +1,7 @@
 """The pronoun task: attention that was trained to hide the pronoun, and the audit that says no.
 
-Sentences with one gender's pronouns in them; the class is the gender. Six classifiers, embeddings
-alone and BiLSTM, each with penalties 0, 0.1 and 1 on the weight of pronouns [1]_.
+Sentences with one gender's pronouns in them; the class is the gender. Six classifiers,
+embeddings alone and BiLSTM, each with penalties 0, 0.1 and 1 on the weight of pronouns [1]_.
 
 References
 ----------
@@ -77,7 +77,7 @@ def run(
     parts = read_pronouns(data or "")
     if quick:
         parts = {name: part[:1500] for name, part in parts.items()}
-    labelled = ClassifierData(**parts, deciding=PRONOUNS)
+    labelled = ClassifierData(parts["train"], parts["dev"], parts["test"], deciding=PRONOUNS)
     checks = []
     for encoder in ("embedding", "bilstm"):
         for penalty in _PENALTIES:
@@ -103,7 +103,9 @@ def _checks(
     name = f"{encoder}, lambda {penalty:g}"
     test = case.data.test
     weights = [row for k in range(0, len(test), 256) for row in case.weights(test[k : k + 256])]
-    mass = np.mean([row[sorted(one.gold or ())].sum() for row, one in zip(weights, test, strict=True)])
+    mass = np.mean(
+        [row[sorted(one.gold or ())].sum() for row, one in zip(weights, test, strict=True)]
+    )
     # Marks stay out: the audit has to find out without them.
     blind = [replace(one, gold=None) for one in test]
     found = audit(case, blind, n=_AUDITED, seed=seed, tests=["erase_input", "correlate"])
@@ -117,7 +119,9 @@ def _checks(
     shown = f"drop {top.estimate.value:.3f}, random {top.random:.3f}, best {top.best:.3f}"
     wanted = "L2 granted" if not penalty else "L2 refused"
     return [
-        Check(f"{name}: accuracy %", 100 * accuracy, 99.0, math.inf, _ACCURACY[encoder, penalty]),
+        Check(
+            f"{name}: accuracy %", 100 * accuracy, 99.0, math.inf, _ACCURACY[encoder, penalty]
+        ),
         Check(f"{name}: mass on pronouns %", 100 * float(mass), low, high, published),
         Check(f"{name}: {wanted}", granted if not penalty else refused, 1.0, 1.0, "", shown),
         Check(f"{name}: tau attention / leave-one-out", tau.estimate.value),

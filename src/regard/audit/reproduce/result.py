@@ -65,7 +65,9 @@ class Reproduction:
         checks = [
             {
                 **{
-                    name: None if isinstance(value, float) and not math.isfinite(value) else value
+                    name: None
+                    if isinstance(value, float) and not math.isfinite(value)
+                    else value
                     for name, value in asdict(check).items()
                 },
                 "ok": check.ok,

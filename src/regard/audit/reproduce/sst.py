@@ -1,8 +1,8 @@
 """Stanford Sentiment: correlations, shuffled weights and adversaries of two published encoders.
 
 The average encoder and the BiLSTM, both with tanh attention [1]_, from random embeddings: the
-published ones start from fastText vectors, which do not come with the data. What depends on them
-is stated and not counted.
+published ones start from fastText vectors, which do not come with the data. What depends on
+them is stated and not counted.
 
 References
 ----------
@@ -75,7 +75,7 @@ def run(
     parts = read_sst(data or "")
     if quick:
         parts = {name: part[:800] for name, part in parts.items()}
-    labelled = ClassifierData(**parts)
+    labelled = ClassifierData(parts["train"], parts["dev"], parts["test"])
     checks: list[Check] = []
     rows: dict[str, dict[str, Row]] = {}
     for name, encoder, scale in (
@@ -112,7 +112,8 @@ def run(
             )
     statements = (
         "The published taus of the BiLSTM (gradient .351, leave-one-out .291) do not reproduce "
-        "from random embeddings: they depend on fastText vectors that do not come with the data.",
+        "from random embeddings: they depend on fastText vectors that do not come with the "
+        "data.",
         f"Means are over {_AUDITED} of the test sentences, the published ones over all.",
     )
     return Reproduction("sst", seed, tuple(checks), statements)
@@ -131,9 +132,7 @@ def _of_model(name: str, accuracy: float, found: Audit, rows: dict[str, Row]) ->
             ("leave-one-out", 0.623 if average else 0.291),
         ):
             tau = _tau(rows, pair)
-            low, high = (
-                (published - 0.1, published + 0.1) if average else (-math.inf, math.inf)
-            )
+            low, high = (published - 0.1, published + 0.1) if average else (-math.inf, math.inf)
             checks.append(
                 Check(f"{name}: tau attention / {pair}", tau, low, high, f"{published:g}")
             )
