@@ -162,8 +162,9 @@ def _input(one: WorstInput) -> Iterator[str]:
     yield (
         f"<figure><figcaption>Input {one.place}: predicted "
         f"<b>{_safe(one.predicted)}</b>{before}, p {_number(one.probability)}. "
-        f"Without the most attended token it falls by {_number(one.top_weight_effect)}, "
-        f"without the one that moves it most by {_number(one.largest_effect)}.</figcaption><div class=tokens>"
+        "Without the most attended token it falls by "
+        f"{_number(one.top_weight_effect)}, without the one that moves it most by "
+        f"{_number(one.largest_effect)}.</figcaption><div class=tokens>"
     )
     most = max((token.weight for token in one.tokens), default=0.0)
     effects = [token.effect for token in one.tokens if token.effect is not None]

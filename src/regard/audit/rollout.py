@@ -146,7 +146,7 @@ def missing(sample: Sample) -> str | None:
 
 
 def _product(joined: Numbers) -> Numbers:
-    found = joined[0]
+    found: Numbers = joined[0]
     for layer in joined[1:]:
         found = layer @ found
     return found

@@ -13,7 +13,7 @@ from regard.audit.gates import decide
 from regard.audit.inputs import Input, fingerprint
 from regard.audit.measure import FEWEST, Measure
 from regard.audit.measures import MEASURES, chosen
-from regard.audit.protocol import Case, check_case
+from regard.audit.protocol import Case, Trainable, check_case
 from regard.audit.sample import Sample
 from regard.audit.selftest import control_gate
 from regard.audit.store import Store
@@ -54,7 +54,8 @@ def audit(
     seed : int
         Of all drawing.
     tests : sequence of str, optional
-        Names of tests; all by default. ``erase_input`` always runs: the gates read it.
+        Names of tests; by default all but ``retrain``, which trains about ten models.
+        ``erase_input`` always runs: the gates read it.
     budget : float, optional
         Seconds after which no further inputs are asked about; what is done counts.
     resume : path, optional
@@ -126,6 +127,8 @@ def audit(
             not_tested.append((measure.name, late))
         if done >= measure.fewest:
             tables.append(measure.table(store.columns(measure.name), seed))
+    if tests is None and isinstance(case, Trainable):
+        not_tested.append(("retrain", "it trains models again and has to be asked for"))
     erased = store.columns("erase_input")
     done = store.done("erase_input")
     gold = store.columns("gold_mass") if store.done("gold_mass") >= done else None

@@ -319,10 +319,10 @@ def _audit(form: Mapping[str, Any]) -> Audit:
 def _estimate(form: Mapping[str, Any] | None) -> Any:
     if form is None:
         return None
-    return Estimate(
-        *(math.nan if form[name] is None else float(form[name]) for name in _FIGURES),
-        n=int(form["n"]),
+    value, low, high = (
+        math.nan if form[name] is None else float(form[name]) for name in _FIGURES
     )
+    return Estimate(value, low, high, int(form["n"]))
 
 
 _FIGURES = ("value", "low", "high")

@@ -48,7 +48,8 @@ class _Audit(ExampleCommand):
 )
 @click.option("--out", type=Where(no_dash=True), help="Report to write, one offline HTML page.")
 @click.option("--json", "json_out", type=Where(no_dash=True), help="Every number, as JSON.")
-@click.option("--tests", help="Names of tests, with commas; default: all that the case allows.")
+@click.option("--tests", help="Names of tests, with commas; default: all but retrain.")
+@click.option("--retrain", is_flag=True, help="Also train again: uniform, seeds, deceived.")
 @click.option("--budget", type=Number(float, 1, 10**7), help="Seconds; what is done counts.")
 @click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)
 @click.option("--selftest", is_flag=True, help="Audit the honest and the deceived control.")
@@ -68,6 +69,7 @@ def audit(
     out: str | None,
     json_out: str | None,
     tests: str | None,
+    retrain: bool,
     budget: float | None,
     seed: int,
     selftest: bool,
@@ -115,7 +117,7 @@ def audit(
             inputs,
             n=n,
             seed=seed,
-            tests=None if tests is None else [name.strip() for name in tests.split(",")],
+            tests=_names(tests, retrain),
             budget=budget,
             resume=resume,
             progress=progress.show,
@@ -124,6 +126,15 @@ def audit(
     _write(found, out, json_out)
     _tell(found, form)
     return exit_code(found, require)
+
+
+def _names(tests: str | None, retrain: bool) -> list[str] | None:
+    from regard.audit.measures import chosen
+
+    if tests is None and not retrain:
+        return None
+    given = None if tests is None else [name.strip() for name in tests.split(",")]
+    return [measure.name for measure in chosen(given)] + ["retrain"] * retrain
 
 
 def exit_code(found: "Audit", require: str) -> int:
