@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from regard.audit import run as module
+from regard.audit.gates import decide
 from regard.audit.inputs import Input
 from regard.audit.measures import MEASURES
 from regard.audit.planted import PlantedCase
@@ -13,6 +14,7 @@ from regard.audit.protocol import FunctionCase
 from regard.audit.run import audit
 from regard.audit.text import text
 from regard.audit.verdict import Audit, ClaimError
+from regard.audit.wording import judge
 from regard.errors import InputError
 
 _QUICK = ["erase_input", "gold_mass"]
@@ -176,3 +178,25 @@ def test_too_few_inputs_and_unknown_tests_are_refused(honest_model, planted):
         audit(honest_model, planted, tests=["magic"])
     with pytest.raises(InputError, match="this is no case"):
         audit(object(), planted)
+
+
+def test_a_refusal_names_the_way_of_erasing_that_failed_and_its_figures():
+    columns = {}
+    figures = {
+        "delete": (0.9, 0.4, 0.95),
+        "mask": (0.02, 0.03, 0.7),
+        "resample": (0.0, 0.02, 0.8),
+    }
+    noise = np.random.default_rng(0).normal(0, 0.01, 60)
+    for way, (attention, random, best) in figures.items():
+        for amount in ("top1", "aopc"):
+            columns[f"{way}.attention.{amount}"] = attention + noise
+            columns[f"{way}.random.{amount}"] = random + noise[::-1]
+            columns[f"{way}.leave-one-out.{amount}"] = best + 0 * noise
+    columns["tokens.weight"] = [[0.6, 0.3, 0.1]] * 60
+    columns["tokens.drop"] = [[0.0, 0.7, 0.0]] * 60
+    verdict = judge(decide(columns, None), columns, 60)
+    assert verdict.status == "refused"
+    found = f"{0.02 + noise.mean():.3f} vs {0.03 + noise.mean():.3f} by mask"
+    assert f"top-attended token no better than random ({found}, p=" in verdict.text
+    assert "A leave-one-out token exists that matters (0.700)" in verdict.text

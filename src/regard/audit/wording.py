@@ -121,23 +121,28 @@ def _evidence(erased: Columns, seed: int) -> str:
 
 
 def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
+    failed = [
+        gate.name.rpartition(".")[2]
+        for gate in gates.values()
+        if gate.name.startswith("G2.") and gate.outcome == "failed"
+    ]
+    way = failed[0] if failed else "delete"
     attention, random = (
-        np.asarray(erased[f"delete.{name}.top1"], dtype=np.float64)
+        np.asarray(erased[f"{way}.{name}.top1"], dtype=np.float64)
         for name in ("attention", "random")
     )
     figures = f"{np.nanmean(attention):.3f} vs {np.nanmean(random):.3f}"
+    figures += "" if way == "delete" else f" by {way}"
     p = sign_flip(attention - random, seed=seed)
     said = []
     if gates["G2"].outcome == "failed":
         better = mean_of(attention - random, seed=seed).low > 0
         compared = "hardly better" if better else "no better"
         said.append(f"top-attended token {compared} than random ({figures}, p={p:.2g}).")
-    best = best_method(erased, "delete", "top1")
-    reached = float(np.nanmean(erased[f"delete.{best}.top1"]))
-    hides = gates["G4"].outcome == "failed" or reached >= 2 * max(
-        float(np.nanmean(attention)), float(np.nanmean(random))
-    )
-    if hides:
+    best = best_method(erased, way, "top1")
+    reached = float(np.nanmean(erased[f"{way}.{best}.top1"]))
+    found = max(float(np.nanmean(attention)), float(np.nanmean(random)))
+    if gates["G4"].outcome == "failed" or reached >= 2 * found:
         said.append(f"A {best} token exists that matters ({reached:.3f}): the map hides it.")
     return " ".join(said)
 

@@ -11,6 +11,7 @@ import click
 
 from regard.cli.example import ExampleCommand
 from regard.cli.options import Number, Where
+from regard.cli.stop import before_stopping
 from regard.cli.streams import say
 from regard.errors import InputError, explain
 
@@ -111,7 +112,8 @@ def audit(
     from regard.audit.target import load_case
 
     inputs = read_inputs(data)
-    with _Progress() as progress:
+    go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
+    with before_stopping(lambda: go_on), _Progress() as progress:
         found = run_audit(
             load_case(target[0]),
             inputs,
