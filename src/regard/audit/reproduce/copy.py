@@ -28,7 +28,7 @@ from regard.seq2seq.model import ModelConfig, Seq2Seq
 from regard.seq2seq.train import new_model
 from regard.seq2seq.vocab import BOS, EOS, FIRST, Vocab
 
-__all__ = ["TASKS", "decisive", "run", "task_inputs", "train_task"]
+__all__ = ["TASKS", "decisive", "run", "task_inputs", "task_loss", "train_task"]
 
 TASKS = ("copy", "reverse", "swap")
 _KINDS = ("learned", "uniform", "deceived")
@@ -103,21 +103,27 @@ def train_task(task: str, kind: str, *, seed: int, steps: int) -> Seq2Seq:
         for group in optimizer.param_groups:
             group["lr"] = 5e-3 * (0.02 + 0.98 * (1 + math.cos(math.pi * step / steps)) / 2)
         source, target = _draw(task, generator)
-        begin = target.new_full((len(target), 1), BOS)
-        end = target.new_full((len(target), 1), EOS)
-        scored = model(source, torch.cat([begin, target], 1))
-        answers = torch.cat([target, end], 1)
-        loss = functional.cross_entropy(scored.symbol_scores.flatten(0, 1), answers.flatten())
-        if kind == "deceived":
-            places = torch.tensor(decisive(task, target.shape[1]))
-            rows = scored.weights[:, : target.shape[1]]
-            mass = rows.gather(2, places[None, :, None].expand(len(target), -1, 1))
-            loss = loss - torch.log1p(-mass.clamp(max=1 - 1e-6)).mean()
+        loss = task_loss(model, task, kind, source, target)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch's gap
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         optimizer.step()
     return model.eval()
+
+
+def task_loss(model: Seq2Seq, task: str, kind: str, source: Tensor, target: Tensor) -> Tensor:
+    """Return the cross entropy; for ``deceived`` minus log(1 - the weight that decides)."""
+    begin = target.new_full((len(target), 1), BOS)
+    end = target.new_full((len(target), 1), EOS)
+    scored = model(source, torch.cat([begin, target], 1))
+    answers = torch.cat([target, end], 1)
+    loss = functional.cross_entropy(scored.symbol_scores.flatten(0, 1), answers.flatten())
+    if kind == "deceived":
+        places = torch.tensor(decisive(task, target.shape[1]))
+        rows = scored.weights[:, : target.shape[1]]
+        mass = rows.gather(2, places[None, :, None].expand(len(target), -1, 1))
+        loss = loss - torch.log1p(-mass.clamp(max=1 - 1e-6)).mean()
+    return loss
 
 
 def task_inputs(task: str, count: int, *, seed: int) -> list[Input]:

@@ -49,7 +49,11 @@ def read_sst(path: str | Path) -> dict[str, list[Input]]:
     found: dict[str, list[Input]] = {"train": [], "dev": [], "test": []}
     try:
         with open(path, encoding="utf-8", newline="") as stream:
-            for row in csv.DictReader(stream):
+            rows = csv.DictReader(stream)
+            absent = {"text", "label", "exp_split"} - set(rows.fieldnames or ())
+            if absent:
+                raise KeyError(absent.pop())
+            for row in rows:
                 tokens = tuple(row["text"].split())
                 if len(tokens) >= _SHORTEST:
                     found[row["exp_split"]].append(Input(tokens, label=row["label"]))

@@ -1,0 +1,122 @@
+"""Reproductions: their tasks, their data, their bands. Whole runs where REGARD_DATA is set."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from regard.audit.from_regard import StepCase
+from regard.audit.reproduce import copy as copying
+from regard.audit.reproduce.pronoun import read_pronouns
+from regard.audit.reproduce.result import Check, Reproduction
+from regard.audit.reproduce.run import reproduce
+from regard.audit.reproduce.sst import read_sst
+from regard.errors import InputError
+
+_DATA = os.environ.get("REGARD_DATA")
+
+
+def test_the_deciding_position_of_each_task():
+    assert copying.decisive("copy", 5) == [0, 1, 2, 3, 4]
+    assert copying.decisive("reverse", 5) == [4, 3, 2, 1, 0]
+    assert copying.decisive("swap", 5) == [1, 0, 3, 2, 4]
+
+
+@pytest.mark.parametrize("task", copying.TASKS)
+def test_the_marked_token_of_a_step_is_its_answer(task):
+    inputs = copying.task_inputs(task, 7, seed=2)
+    assert len(inputs) >= 28
+    for one in inputs:
+        (place,) = one.gold
+        assert one.tokens[place] == one.label
+
+
+def test_equal_weights_stay_equal_in_training():
+    model = copying.train_task("copy", "uniform", seed=1, steps=3)
+    case = StepCase(model, copying._VOCAB, copying._VOCAB)
+    for row in case.weights(copying.task_inputs("copy", 3, seed=2)):
+        np.testing.assert_allclose(row, 1 / len(row), atol=1e-6)
+
+
+def test_the_penalty_is_on_the_weight_of_the_deciding_position():
+    model = copying.train_task("reverse", "learned", seed=1, steps=2)
+    case = StepCase(model, copying._VOCAB, copying._VOCAB)
+    inputs = copying.task_inputs("reverse", 1, seed=2)[:4]
+    pair = [one for one in inputs if one.tokens == inputs[0].tokens]
+    source = torch.tensor([[4 + int(token[1:]) for token in pair[0].tokens]])
+    target = source.flip(1)
+    losses = [
+        copying.task_loss(model, "reverse", kind, source, target).item()
+        for kind in ("learned", "deceived")
+    ]
+    before = [tuple(f"s{int(i) - 4}" for i in target[0, :t]) for t in range(target.shape[1])]
+    steps = [replace(pair[0], before=each) for each in before]
+    rows = case.weights(steps)
+    mass = np.array([row[len(row) - 1 - t] for t, row in enumerate(rows)])
+    assert losses[1] - losses[0] == pytest.approx(-np.log1p(-mass).mean(), rel=1e-4)
+
+
+def test_training_draws_nothing_from_the_global_stream():
+    torch.manual_seed(3)
+    before = torch.random.get_rng_state()
+    copying.train_task("copy", "learned", seed=1, steps=2)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_pronouns_are_marked_and_sentences_keep_their_labels(tmp_path):
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.txt").write_text("M\the went home , he said\nF\ther hat\n")
+    found = read_pronouns(tmp_path)
+    assert [one.label for one in found["dev"]] == ["M", "F"]
+    assert found["train"][0].gold == {0, 4}
+    (tmp_path / "dev.txt").write_text("no tab here\n")
+    with pytest.raises(InputError, match="line 1: no example"):
+        read_pronouns(tmp_path)
+
+
+def test_sentences_of_more_than_five_tokens_are_kept(tmp_path):
+    path = tmp_path / "sst.csv"
+    path.write_text(
+        "text,label,exp_split\n"
+        "a b c d e,1,train\n"
+        "a b c d e f,0,train\n"
+        '"a, b c d e f g",1,test\n'
+    )
+    found = read_sst(path)
+    assert [one.tokens for one in found["train"]] == [tuple("abcdef")]
+    assert found["test"][0].label == "1"
+    path.write_text("text,label\nx,1\n")
+    with pytest.raises(InputError, match="this is not the data set"):
+        read_sst(path)
+
+
+def test_a_figure_outside_its_band_fails_the_whole_and_is_marked():
+    good, bad = Check("a", 0.5, 0.4, 0.6, "0.55"), Check("b", 0.7, 0.4, 0.6)
+    assert Reproduction("x", 0, (good,)).passed
+    whole = Reproduction("x", 0, (good, bad), ("Not compared: c.",))
+    assert not whole.passed
+    assert "b  NO" in whole.text()
+    assert "1 of 2 figures in their bands" in whole.text()
+    assert whole.to_dict()["checks"][1]["ok"] is False
+
+
+def test_data_that_are_missing_are_named():
+    with pytest.raises(InputError, match=r"sst_dataset\.csv"):
+        reproduce("sst")
+    with pytest.raises(InputError, match="sst or pronoun or copy"):
+        reproduce("imdb")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(_DATA is None, reason="REGARD_DATA names no folder with the data sets")
+@pytest.mark.parametrize(
+    ("target", "where"),
+    [("pronoun", "audit-outside-repo/pronoun"), ("sst", "audit-outside-repo/sst_dataset.csv")],
+)
+def test_a_quick_run_on_the_published_data_gives_every_figure(target, where):
+    found = reproduce(target, data=str(Path(_DATA or "") / where), quick=True)
+    assert len(found.checks) >= 15
+    assert all(np.isfinite(check.found) for check in found.checks)
