@@ -31,7 +31,7 @@ class ClassifierTraining:
     balanced : bool
         Weigh classes by their rarity.
     select : {"auc", "accuracy"}
-        What picks the epoch on held-out examples; never the state before training.
+        What picks the epoch on held-out examples, of equals the last; never the start.
     penalty : float
         Lambda of -lambda log(1 - mass on deciding tokens), added to the loss; 0 for none.
     """
@@ -131,7 +131,7 @@ def fit(
                 optimizer.step()
         model.eval()
         score = _held_out(model, dev, training.select, dev_weights)
-        if score > best:
+        if score >= best:  # of equals the later: it has seen more
             best = score
             kept = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(kept)
