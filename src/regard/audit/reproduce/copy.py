@@ -54,14 +54,19 @@ def run(
 ) -> Reproduction:
     """Train and audit nine models; `data` is not read, the task draws its own."""
     checks = []
-    steps = 200 if quick else 1200
+    steps = {kind: (200 if quick else 1200) for kind in _KINDS}
+    if not quick:
+        steps["deceived"] = 4000
     for task in TASKS:
         for kind in _KINDS:
             progress(f"{task}, {kind}", 0, 1)
-            model = train_task(task, kind, seed=seed, steps=steps)
+            model = train_task(task, kind, seed=seed, steps=steps[kind])
             checks += _checks(model, task, kind, seed)
             progress(f"{task}, {kind}", 1, 1)
     statements = (
+        "Deceived models learn slowly here: with so many symbols a state hardly knows its "
+        "neighbours, and weight stays on the deciding position for long; with few symbols the "
+        "learned weights spread instead. Where a band is missed, it is missed for that.",
         "Published accuracies with equal weights are 81 to 93 %; they depend on lengths and "
         "sizes that are not published, so that row is shown only.",
     )

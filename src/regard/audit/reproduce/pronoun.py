@@ -135,10 +135,10 @@ def _settings(
     config = ClassifierConfig(
         symbols,
         encoder=encoder,  # type: ignore[arg-type]  # one of the two
-        score="dot" if embedding else "tanh",
+        score="tanh",
         d_in=128,
         d_hidden=64,
-        scale=1.0 if embedding else 0.1,
+        scale=1.0,
         sparse=True,
     )
     epochs = 30 if embedding else 3
