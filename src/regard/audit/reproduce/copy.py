@@ -54,7 +54,7 @@ def run(
 ) -> Reproduction:
     """Train and audit nine models; `data` is not read, the task draws its own."""
     checks = []
-    steps = {kind: (200 if quick else 1200) for kind in _KINDS}
+    steps = dict.fromkeys(_KINDS, 200 if quick else 1200)
     if not quick:
         steps["deceived"] = 4000
     for task in TASKS:
