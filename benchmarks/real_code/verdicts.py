@@ -265,6 +265,13 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "`layer_norm_res` is made and never used",
     ),
     (
+        r"x_transformers/Attention \(gumbel",
+        "RG803",
+        "design",
+        "",
+        "weights are sampled, in eval mode too; with `random` declared nothing is said",
+    ),
+    (
         r"torch/scaled_dot_product_attention \(no scale",
         "RG501",
         "design",
