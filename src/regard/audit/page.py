@@ -76,8 +76,8 @@ def _head(audit: Audit) -> Iterator[str]:
     yield from (f"<dt>{name}</dt><dd>{_safe(value)}</dd>" for name, value in facts)
     yield "</dl>"
     yield (
-        "<h2>Rules that decided</h2><div class=scroll><table class=gates><thead><tr>"
-        "<th>gate</th><th></th><th>asked</th><th>found</th></tr></thead><tbody>"
+        "<h2>Rules that decided</h2><div class=scroll tabindex=0><table class=gates><thead><tr>"
+        "<th>gate</th><td></td><th>asked</th><th>found</th></tr></thead><tbody>"
     )
     yield from (_gate(gate) for gate in verdict.gates)
     yield "</tbody></table></div>"
@@ -124,7 +124,8 @@ def _table(table: Table) -> Iterator[str]:
     gated = "read by a gate" if table.gates else "descriptive, no gate reads it"
     yield (
         f"<section class=test><h3>{_safe(table.title)} <small>{gated}</small></h3>"
-        "<div class=scroll><table><thead><tr><th></th><th>value</th><th>95&nbsp;% interval</th>"
+        "<div class=scroll tabindex=0><table><thead><tr><td></td><th>value</th>"
+        "<th>95&nbsp;% interval</th>"
         "<th>random</th><th>best tried</th><th>published</th></tr></thead><tbody>"
     )
     for row in table.rows:

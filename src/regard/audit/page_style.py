@@ -7,12 +7,13 @@ STYLE = """
   color-scheme: light dark;
   --page: #f5f6f8; --card: #fff; --ink: #1f2328; --quiet: #59636e; --line: #d8dde3;
   --good: #1a7f4b; --bad: #b3261e; --open: #8a6100; --weight: 0, 114, 178; --effect: 213, 94, 0;
+  --deepest: .65;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --page: #0d1016; --card: #14181f; --ink: #e6e9ee; --quiet: #a3adba; --line: #333b47;
     --good: #5fd39a; --bad: #ff8a80; --open: #e8c15a; --weight: 88, 176, 238;
-    --effect: 255, 158, 92;
+    --effect: 255, 158, 92; --deepest: .4;
   }
 }
 * { box-sizing: border-box; }
@@ -57,8 +58,8 @@ figcaption { color: var(--quiet); font-size: .93rem; margin-bottom: .6rem; }
 .token b { font-weight: 500; padding: 0 .35rem; overflow-wrap: anywhere; }
 .token.gold b { text-decoration: underline; text-underline-offset: .2em; }
 .weight, .effect { font-size: .72rem; border-radius: .2rem; padding: 0 .2rem; }
-.weight { background: rgba(var(--weight), calc(var(--share) * .65)); }
-.effect { background: rgba(var(--effect), calc(var(--share) * .65)); }
+.weight { background: rgba(var(--weight), calc(var(--share) * var(--deepest))); }
+.effect { background: rgba(var(--effect), calc(var(--share) * var(--deepest))); }
 @media (max-width: 34rem) {
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .4rem; }

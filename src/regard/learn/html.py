@@ -70,7 +70,8 @@ def to_html(
     renderer.folder, renderer.link = folder, link
     renderer.directives = directives or {}
     renderer.inner = reader.render
-    return str(reader.render(text))
+    # A corner without words is no heading of anything.
+    return str(reader.render(text)).replace("<th></th>", "<td></td>")
 
 
 def slug(heading: str) -> str:
@@ -141,7 +142,7 @@ class _Renderer(RendererHTML):
         colored = highlight(token.content, lexer, HtmlFormatter(nowrap=True))
         label = "output" if kind == "output" else "code"
         return (
-            f'<div class="{kind}">{title}<pre class="scroll" tabindex="0" role="region"'
+            f'<div class="{kind}">{title}<pre class="scroll" tabindex="0" role="group"'
             f' aria-label="{label}"><code>{colored}</code></pre></div>\n'
         )
 

@@ -12,6 +12,7 @@ from pygments.formatters import HtmlFormatter
 
 from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET
 from regard.learn.catalog import Lesson
+from regard.learn.code_colors import Light
 from regard.learn.figures import figure
 from regard.learn.html import Directive, to_html
 from regard.learn.quiz import page as quiz
@@ -150,7 +151,7 @@ def _style() -> str:
         " ".join(f"--{name}: {color};" for name, color in colors.items())
         for colors in (_LIGHT, _NIGHT)
     )
-    colored = HtmlFormatter(style="default").get_style_defs(".code")
+    colored = HtmlFormatter(style=Light).get_style_defs(".code")
     colored_night = HtmlFormatter(style="github-dark").get_style_defs(".code")
     return (
         f":root {{ color-scheme: light; {light} }}\n{_colors_only(colored)}\n"

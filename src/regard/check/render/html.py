@@ -45,7 +45,7 @@ def render(reports: Sequence[Report], *, command: str = "") -> str:
     embedded = dumped(data[0] if len(data) == 1 else {"results": data}, indent=None)
     # In a script element only this ends the text early; "<" is the same character in JSON.
     embedded = embedded.replace("<", "\\u003c")
-    again = f"<h2>Again</h2>\n<pre>{_text(command)}</pre>" if command else ""
+    again = f'<h2>Again</h2>\n<pre tabindex="0">{_text(command)}</pre>' if command else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -59,9 +59,11 @@ def render(reports: Sequence[Report], *, command: str = "") -> str:
 </style>
 </head>
 <body>
+<main>
 <h1>regard check: <span class="mono">{_text(title)}</span></h1>
 {body}
 {again}
+</main>
 <script type="application/json" id="regard-report">{embedded}</script>
 </body>
 </html>
@@ -118,7 +120,8 @@ def _code(finding: Finding, report: Report) -> str:
     lines = [
         f"{row.gutter}  {row.text}" + (f"  {row.note}" if row.note else "") for row in rows
     ]
-    return f"<pre>{_text(chr(10).join(line.rstrip() for line in lines))}</pre>" if rows else ""
+    text = _text("\n".join(line.rstrip() for line in lines))
+    return f'<pre tabindex="0">{text}</pre>' if rows else ""
 
 
 def _measured(finding: Finding) -> str:
@@ -181,7 +184,7 @@ def _fixes(finding: Finding, report: Report) -> str:
         told = len(finding.fixes) > 1 and fix.description  # of one, the lines say it all
         more = f" {_text(fix.description)}" if told else ""
         parts.append(f"<p>{title} ({_text(status(fix))}).{more}</p>")
-        parts.append("<pre>" + "\n".join(lines) + "</pre>")
+        parts.append('<pre tabindex="0">' + "\n".join(lines) + "</pre>")
     return "\n".join(parts) or "<p>No fix was proven.</p>"
 
 
@@ -231,7 +234,7 @@ def _relations(report: Report) -> str:
 def _test(report: Report) -> str:
     if not report.test:
         return ""
-    return f"<h3>The regression test</h3>\n<pre>{_text(report.test)}</pre>"
+    return f'<h3>The regression test</h3>\n<pre tabindex="0">{_text(report.test)}</pre>'
 
 
 def _made(report: Report) -> str:
@@ -251,7 +254,7 @@ def _list(title: str, texts: Sequence[str]) -> str:
 
 def _figure(title: str, sentence: str, drawn: str, table: str) -> str:
     caption = f"<figcaption><strong>{title}.</strong> {_text(sentence)}</figcaption>"
-    return f"<figure>{caption}\n{drawn}\n{table}</figure>"
+    return f'<figure tabindex="0">{caption}\n{drawn}\n{table}</figure>'
 
 
 def _table(

@@ -37,7 +37,7 @@ PAGE = f"""
 @page {{ size: A4; margin: 16mm; }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 1.5rem; max-width: 60rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
+  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }}
 a {{ color: inherit; }}
 h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.2rem; margin-top: 2rem; }}
 h3 {{ font-size: 1rem; margin-bottom: 0.25rem; }}
