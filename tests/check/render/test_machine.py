@@ -257,7 +257,7 @@ def test_the_page_puts_the_worst_finding_first(decoder):
 
 
 def test_every_figure_has_a_title_a_sentence_and_its_numbers_as_a_table(decoder):
-    figures = render("html", [decoder]).split("<figure tabindex="0">")[1:]
+    figures = render("html", [decoder]).split('<figure tabindex="0">')[1:]
     assert len(figures) == 3  # a path for each finding, and the weights
     for figure in figures:
         body = figure.split("</figure>")[0]
