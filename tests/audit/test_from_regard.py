@@ -6,7 +6,7 @@ import torch
 
 from regard.audit.capture import check_capture
 from regard.audit.from_regard import MASK_TOKEN, from_regard
-from regard.audit.inputs import Input, steps_of
+from regard.audit.inputs import Input, read_inputs, steps_of
 from regard.errors import InputError
 from regard.seq2seq.model import ModelConfig
 from regard.seq2seq.train import new_model
@@ -119,3 +119,17 @@ def test_a_pair_is_one_input_a_step_with_the_sources_linked_to_it():
     assert [one.before for one in steps] == [(), ("x",)]
     assert [one.gold for one in steps] == [frozenset({0, 2}), None]
     assert [one.label for one in steps] == ["x", "y"]
+
+
+def test_texts_of_pairs_are_cut_as_the_model_cuts_them(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"source": "ab c", "target": ["x", "yz"]}\n', encoding="utf-8")
+    steps = read_inputs(path, lambda side, text: [side[0], *text])
+    assert [one.tokens for one in steps] == [("s", "a", "b", " ", "c")] * 2
+    assert [one.before for one in steps] == [(), ("x",)]
+
+
+def test_a_case_splits_as_its_vocabularies_do():
+    case = from_regard(_model("bahdanau"), source=_SOURCE, target=Vocab(("ab", "c"), "spaces"))
+    assert case.split("source", "abc") == ["a", "b", "c"]
+    assert case.split("target", "ab c") == ["ab", "c"]

@@ -82,6 +82,11 @@ def read_pairs(path: str | Path, target: str | Path | None = None) -> SentencePa
     target : path, optional
         The target sentences, line by line.
 
+    Returns
+    -------
+    pairs : SentencePairs
+        One a line, empty sides included.
+
     Raises
     ------
     InputError

@@ -40,6 +40,11 @@ def links_of(believed: Believed, method: Any = "agreeing", least: float = LEAST)
     least : float
         Above 0, at most 1.
 
+    Returns
+    -------
+    links : frozenset of (int, int)
+        Source and target positions, from 0.
+
     Raises
     ------
     InputError

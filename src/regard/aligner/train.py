@@ -101,6 +101,12 @@ def train_aligner(
         another corpus or other settings.
     InterruptedRun
         The process was asked to stop; what was learned in whole passes is kept.
+
+    References
+    ----------
+    .. [1] Deng et al., "Latent Alignment and Variational Attention", NeurIPS 2018.
+       arXiv:1807.03756 (section 3: the exact likelihood)
+    .. [2] Liang, Taskar and Klein, "Alignment by Agreement", HLT-NAACL 2006.
     """
     clock = clock or Clock()
     place = None if directory is None else Path(directory)

@@ -90,10 +90,15 @@ class StepCase:
         self.name = f"{name}, {model.config.attention} attention, each output step"
         self.classes = [target.name(i) for i in range(len(target))]
         self._attention = attention
+        self._vocabs = {"source": source, "target": target}
         self._source, self._target = (
             {symbol: FIRST + i for i, symbol in enumerate(vocab.symbols)}
             for vocab in (source, target)
         )
+
+    def split(self, side: str, text: str) -> list[str]:
+        """Return the symbols of a text of the "source" or "target", as the model reads it."""
+        return list(self._vocabs[side].split(text))
 
     def predict(self, batch: Sequence[Input]) -> Numbers:
         """Return probabilities (batch, target symbols) of the next symbol."""

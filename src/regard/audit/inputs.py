@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 from regard.errors import InputError, explain
 from regard.files import unreadable
 
-__all__ = ["Input", "fingerprint", "read_inputs", "steps_of"]
+__all__ = ["Input", "Split", "fingerprint", "read_inputs", "steps_of"]
+
+_SIDES = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,11 @@ def steps_of(
     ]
 
 
-def read_inputs(path: str | Path) -> list[Input]:
+Split = Callable[[str, str], Sequence[str]]
+"""Takes "source" or "target" and a text, returns its tokens as the model has them."""
+
+
+def read_inputs(path: str | Path, split: Split | None = None) -> list[Input]:
     """Read inputs from a file, one a line.
 
     Parameters
@@ -102,9 +108,12 @@ def read_inputs(path: str | Path) -> list[Input]:
     path : str or path
         ``*.jsonl``: objects with ``tokens`` (a list) or ``text`` (split at spaces), and if they
         like ``gold`` (positions from 0), ``label``, ``before``, ``fixed``; or a pair of a
-        sequence-to-sequence model as ``source`` and ``target`` (lists, or texts split at
-        spaces), and if they like ``links`` ([[source, target], ...], from 0), which becomes one
-        input a step. Any other file: a line is a text, split at spaces.
+        sequence-to-sequence model as ``source`` and ``target`` (lists, or texts), and if they
+        like ``links`` ([[source, target], ...], from 0), which becomes one input a step. Any
+        other file: a line is a text, split at spaces.
+    split : callable, optional
+        Cuts texts of ``source`` and ``target`` as the model does; a case's own ``split``.
+        Default: at spaces.
 
     Returns
     -------
@@ -133,7 +142,7 @@ def read_inputs(path: str | Path) -> list[Input]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             where = f"{path}, line {number}"
-            found += _read_object(line, where) if objects else [_of_tokens(line, where)]
+            found += _read_object(line, where, split) if objects else [_of_tokens(line, where)]
     if not found:
         raise InputError(
             explain(f"{path}: no inputs", expected="one input a line", got="no line with text")
@@ -151,15 +160,18 @@ def fingerprint(inputs: Sequence[Input]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _read_object(line: str, where: str) -> list[Input]:
+def _read_object(line: str, where: str, split: Split | None) -> list[Input]:
     try:
         form = json.loads(line)
     except ValueError as error:
         raise _refused(where, "a JSON object", str(error)) from error
     if not isinstance(form, dict):
         raise _refused(where, "a JSON object", type(form).__name__)
-    if "source" in form and "target" in form:
-        source, target = (_tokens(form[side], where, side) for side in ("source", "target"))
+    if all(side in form for side in _SIDES):
+        if split is not None:
+            texts = {side: form[side] for side in _SIDES if isinstance(form[side], str)}
+            form |= {side: list(split(side, text)) for side, text in texts.items()}
+        source, target = (_tokens(form[side], where, side) for side in _SIDES)
         return steps_of(source, target, _links(form.get("links"), where, source, target))
     given = form.get("tokens", form.get("text"))
     if given is None:

@@ -161,6 +161,11 @@ def train_planted(
         Of Adam, 128 sequences each.
     attention, frozen, context
         As :class:`~regard.audit.protocol.Trainable` has them.
+
+    Returns
+    -------
+    trained : Trained
+        The case, and how well it answers.
     """
     random = np.random.default_rng([seed, 11])
     inputs = planted_inputs(_TRAINING, seed=1_000_003 + seed)

@@ -15,6 +15,7 @@ a case that also has        lets the audit
 ``weight_gradient``         remove weights in the order of their gradient
 ``layers``                  follow attention through layers: rollout and flow
 ``train``                   train again: uniform, other seeds, frozen weights, deceived
+``split``                   cut the texts of pairs as the model does: into letters, say
 ``mask_token``              erase by masking, besides deleting and resampling
 ==========================  =================================================================
 """
@@ -50,7 +51,13 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @runtime_checkable
 class Case(Protocol):
-    """A model and the weights that it would show."""
+    """A model and the weights that it would show.
+
+    Raises
+    ------
+    Exception
+        Whatever its methods raise stops the audit.
+    """
 
     @property
     def name(self) -> str:

@@ -79,6 +79,11 @@ def run_selftest(
         Inputs of each.
     progress : callable, optional
         Is told what begins.
+
+    Returns
+    -------
+    found : SelfTest
+        Both verdicts, and whether they are told apart.
     """
     found = []
     for name, penalty in (("honest", 0.0), ("deceived", 1.0)):

@@ -185,7 +185,33 @@ class WorstInput:
 
 @dataclass(frozen=True)
 class Audit:
-    """Everything that an audit found; the report and the JSON show the same numbers."""
+    """Everything that an audit found; the report and the JSON show the same numbers.
+
+    Attributes
+    ----------
+    subject : str
+        The case's own name.
+    n : int
+        Inputs that were looked at.
+    left_out : tuple of (str, int)
+        Why inputs were left out, and how many.
+    seed : int
+    version : str
+        Of regard.
+    verdict : Verdict
+    tables : tuple of Table
+        A table a test.
+    worst : tuple of WorstInput
+        Where the weights say least, the worst first; ten at most.
+    command : str
+        What repeats it, or "".
+    seconds : float
+        That it took, over all its sittings.
+    schema : int
+        Of the JSON.
+    notes : tuple of str
+        What else a reader should know.
+    """
 
     subject: str
     n: int

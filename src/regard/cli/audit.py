@@ -111,11 +111,12 @@ def audit(
     from regard.audit.run import audit as run_audit
     from regard.audit.target import load_case
 
-    inputs = read_inputs(data)
+    case = load_case(target[0])
+    inputs = read_inputs(data, getattr(case, "split", None))
     go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
     with before_stopping(lambda: go_on), _Progress() as progress:
         found = run_audit(
-            load_case(target[0]),
+            case,
             inputs,
             n=n,
             seed=seed,
