@@ -257,6 +257,55 @@ def test_a_query_of_the_heads_is_chosen(page):
         assert said in told(page, "heads")
 
 
+def test_words_of_the_heads_are_pressed_by_mouse_finger_and_keyboard(page):
+    tokens = given("heads")["tokens"]
+    name = "#figure-heads .grids > :nth-child({}) tbody tr:nth-child({}) th button"
+    page.click(name.format(1, 2))
+    assert told(page, "heads").startswith(f"From “{tokens[1]}”")
+    page.tap(name.format(2, 4))
+    assert told(page, "heads").startswith(f"From “{tokens[3]}”")
+    page.run(f"document.querySelector('{name.format(2, 6)}').focus()")
+    page.press("Enter")
+    assert told(page, "heads").startswith(f"From “{tokens[5]}”")
+    focused = page.run("document.activeElement.textContent")
+    assert focused == tokens[5], "the focus stays"
+
+
+def test_a_list_is_chosen_from_by_arrow_keys(page):
+    page.run("document.querySelector('#figure-heads select').focus()")
+    page.press("ArrowDown")
+    assert page.run("document.querySelectorAll('#figure-heads .weights').length") == 4
+
+
+@pytest.mark.parametrize("by", ["mouse", "touch", "keyboard"])
+def test_sizes_that_are_alike_hide_a_mistake_and_others_show_it(page, by):
+    choose(page, "shapes", "Mistake", "1")  # W_a without .T
+    buttons = "#figure-shapes .controls:nth-of-type(2) button:nth-of-type({})"
+
+    def press(place):
+        selector = buttons.format(place)
+        if by == "keyboard":
+            page.run(f"document.querySelector('{selector}').focus()")
+            page.press("Enter")
+        else:
+            (page.click if by == "mouse" else page.tap)(selector)
+
+    assert "stops" in told(page, "shapes")
+    press(1)
+    assert "every shape looks right" in told(page, "shapes")
+    press(2)
+    assert "stops" in told(page, "shapes")
+
+
+def test_a_mark_is_tapped(page):
+    points = curves(given("length")["result"])
+    page.run("[...document.querySelectorAll('#figure-length .mark-0')][1].id = 'two'")
+    page.tap("#two")
+    assert told(page, "length") == (
+        f"no attention, length 10: token accuracy {points[0][1][1]:.3f}."
+    )
+
+
 def test_sizes_are_typed_and_the_line_that_fails_is_named(page):
     choose(page, "shapes", "Score", "dot")
     assert told(page, "shapes") == "`query @ key.mT` stops: these shapes do not fit together."

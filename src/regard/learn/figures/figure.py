@@ -47,7 +47,7 @@ FIGURES = {
     "heads": (
         "Cut into heads",
         "The same numbers, cut into more heads of fewer numbers: each head has weights of its "
-        "own.",
+        "own. Press a word to see where it looks.",
     ),
     "shapes": (
         "The shape walk",

@@ -35,8 +35,19 @@ export function heads(host, { tokens, states }) {
     cut.ariaLabel = `The ${d} numbers of “${tokens[at]}”, cut into ${count} of ${d / count}`;
     grids.replaceChildren(
       ...weights.map((rows, head) => {
-        const grid = weightGrid(`Head ${head + 1}`, tokens, tokens);
+        const grid = weightGrid(`Head ${head + 1}`, tokens, tokens, {
+          onRow(query) {
+            row.select.value = query;
+            show();
+            // The grids are new; who pressed a key stays where it was.
+            const names = grids.children[head].querySelectorAll("tbody th button");
+            names[query].focus();
+          },
+        });
         grid.show(rows);
+        const name = grid.element.querySelectorAll("tbody th button")[at];
+        name.setAttribute("aria-pressed", "true");
+        name.closest("tr").classList.add("asked");
         return grid.element;
       }),
     );

@@ -128,9 +128,11 @@ function tableCell(cell, isBar) {
 /**
  * A grid of numbers from 0 to 1 as shaded cells, with names on both sides.
  *
- * With `onToggle(row, column)` its cells are buttons; arrow keys move between them.
+ * With `onToggle(row, column)` its cells are buttons; arrow keys move between them. With
+ * `onRow(row)` the names of its rows are.
  */
-export function weightGrid(label, rows, columns, { onToggle = null, digits = 2 } = {}) {
+export function weightGrid(label, rows, columns, options = {}) {
+  const { onToggle = null, onRow = null, digits = 2 } = options;
   const head = make(
     "tr",
     {},
@@ -152,7 +154,7 @@ export function weightGrid(label, rows, columns, { onToggle = null, digits = 2 }
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, row),
+      make("th", { scope: "row" }, onRow ? button(row, () => onRow(t)) : row),
       ...cells[t].map((inside) => make("td", {}, inside)),
     ),
   );

@@ -1,7 +1,7 @@
 // The shape walk: every tensor of a score with the sizes that you type, and what a wrong line does:
 // stop with an error, or, worse, run.
 
-import { choice, controls, make, telling } from "./parts.js";
+import { button, choice, controls, make, telling } from "./parts.js";
 
 /** The shape of `a + b` by broadcasting, or null. */
 export function together(a, b) {
@@ -200,8 +200,22 @@ export function shapes(host, { sizes }) {
     told.say(verdict(found));
   }
 
+  const take = (sizesOf) => () => {
+    for (const [at, axis] of Object.keys(sizes).entries()) {
+      now[axis] = sizesOf(axis);
+      const input = inputs[at].querySelector("input");
+      input.value = now[axis];
+      input.setAttribute("aria-invalid", false);
+    }
+    show();
+  };
+
   host.append(
     controls(score.element, mistake.element, ...inputs),
+    controls(
+      button("All sizes alike", take(() => 5)),
+      button("No two alike", take((axis) => sizes[axis])),
+    ),
     steps,
     told.element,
   );
