@@ -185,7 +185,7 @@ class TransformersCase:
         ]
 
     def token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return |input x gradient| of the predicted class (T_enc,).
+        """Return abs(input x gradient) of the predicted class (T_enc,).
 
         All layers' weights are held fixed.
         """

@@ -118,7 +118,7 @@ class StepCase:
         return found
 
     def token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return |input x gradient| of the predicted symbol (T_enc,), all weights held."""
+        """Return abs(input x gradient) of the predicted symbol (T_enc,), all weights held."""
         seen: list[Tensor] = []
 
         def keep(module: nn.Module, args: Any, output: Tensor) -> None:

@@ -133,7 +133,7 @@ class Differentiable(Protocol):
     """A case that can say how its answer changes with each token."""
 
     def token_gradient(self, batch: Sequence[Input]) -> Sequence[Numbers]:
-        """Return (T_enc,): |input x gradient| of the probability of the predicted class.
+        """Return (T_enc,): abs(input x gradient) of the probability of the predicted class.
 
         The weights are held fixed: the gradient does not pass through them.
         """

@@ -60,7 +60,7 @@ def leave_one_out(sample: Sample, chunk: Sequence[int]) -> list[LeftOut]:
 
 
 def token_gradients(sample: Sample, chunk: Sequence[int]) -> list[Numbers] | None:
-    """Return |input x gradient| of some inputs (T_enc,), or None where the case has none."""
+    """Return abs(input x gradient) of some inputs (T_enc,), or None where the case has none."""
     if not isinstance(sample.case, Differentiable):
         return None
     rows = sample.per_input(sample.case.token_gradient, chunk)

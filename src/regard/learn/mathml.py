@@ -11,7 +11,8 @@ __all__ = ["mathml"]
 
 _SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ε",
-    "theta": "θ", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "Delta": "Δ",
+    "theta": "θ", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "phi": "φ", "Delta": "Δ",
+    "psi": "ψ", "kappa": "κ",
     "top": "⊤", "infty": "∞", "ell": "ℓ", "emptyset": "∅", "dots": "…", "ldots": "…",
 }  # fmt: skip
 _OPERATORS = {
