@@ -153,7 +153,7 @@ class ClassifierCase:
         return [ReadOut(values, W, b) for values in states]
 
     def token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return abs(input x gradient) of the predicted class (T_enc,), the weights held fixed."""
+        """Return abs(input x gradient) of the predicted class (T_enc,), all weights held."""
         with torch.enable_grad():
             found = self._run(batch, cut=True)
             p = _distribution(found.outputs).amax(-1).sum()

@@ -108,7 +108,7 @@ class TorchCase:
             return _numbers(self._run(batch))
 
     def _token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return abs(input x gradient) of the predicted class (T_enc,), the weights held fixed."""
+        """Return abs(input x gradient) of the predicted class (T_enc,), all weights held."""
         assert self._embedding is not None  # or this were no method of the case
         embedded: list[Tensor] = []
 

@@ -100,7 +100,7 @@ class PlantedCase:
         return [ReadOut(h, W, b) for h in self._rows(batch, states)]
 
     def token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
-        """Return abs(input x gradient) of the predicted class (T_enc,), the weights held fixed."""
+        """Return abs(input x gradient) of the predicted class (T_enc,), all weights held."""
         run = self._run(batch)
         # Of both classes the derivative has the same size.
         slope = (run["p"] * (1 - run["p"]))[:, None, None]
