@@ -44,8 +44,8 @@ def markdown(results: Sequence[Mapping[str, Any]]) -> str:
         cells = [
             f"{row.title}{_warned(row)}",
             row.measure,
-            f"**{row.ours.mean:.2f}** {_ends(row.ours)}, {row.ours.seeds}",
-            f"{row.one.mean:.2f} {_ends(row.one)}",
+            f"**{row.ours.mean:.2f}** {_ends(row.ours)}".rstrip() + f", {row.ours.seeds}",
+            f"{row.one.mean:.2f} {_ends(row.one)}".rstrip(),
             "<br>".join(published) or "none known on this data",
             f"{row.grid:.2f}",
             f"{_time(row)}, {row.cores}",
@@ -73,7 +73,7 @@ def _how(row: Row) -> str:
 
 def _time(row: Row) -> str:
     minutes = row.seconds / 60
-    said = f"{minutes:g} min" if minutes >= 1 else f"{row.seconds:g} s"
+    said = f"{minutes:.3g} min" if minutes >= 1 else f"{row.seconds:g} s"
     return said + (" of CPU time a core" if row.clock == "cpu" else "")
 
 
