@@ -247,6 +247,23 @@ class Browser:
             "[one.id, one.impact, one.nodes[0].html.slice(0, 120)]))"
         )
 
+    def hold(self, path: Path) -> None:
+        """Hold a page to axe-core and to its window: light and wide, dark and narrow."""
+        for width, dark in ((1440, False), (360, True)):
+            self.open(path, width=width, dark=dark)
+            self.settle()
+            faults = [fault for fault in self.axe() if fault[1] in {"serious", "critical"}]
+            assert faults == []
+            wide = self.run("document.documentElement.scrollWidth")
+            assert wide <= width, f"{wide} pixels in {width}"
+            # What stands in the page itself is called a request as well.
+            strange = [
+                url[:80]
+                for url in self.requests
+                if url != path.as_uri() and not url.startswith("data:")
+            ]
+            assert not strange, strange
+
     def picture(self, path: Path, *, whole: bool = False) -> Path:
         """Save what is seen, or the whole page, as PNG."""
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

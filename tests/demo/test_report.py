@@ -1,18 +1,17 @@
 import html
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import pytest
 
+from browser import AXE, CHROMIUM, WHY, WHY_NOT_AXE, Browser
 from regard.demo.copy_results import CopyResults
 from regard.demo.page import inline_svg
 from regard.demo.report import report_html, write_report
 from regard.errors import InputError
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 VOID = {"meta", "br"}
 
 TINY_SVG = (
@@ -78,6 +77,18 @@ def whole(results, pictures):
 def test_the_page_is_well_formed(whole):
     assert whole.startswith("<!doctype html>\n")
     Reader(whole)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=WHY)
+@pytest.mark.skipif(AXE is None, reason=WHY_NOT_AXE)
+def test_the_page_has_no_serious_fault_by_axe_core(whole, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(whole, encoding="utf-8")
+    browser = Browser()
+    try:
+        browser.hold(path)
+    finally:
+        browser.close()
 
 
 def test_nothing_on_the_page_can_make_a_request(whole):
