@@ -88,7 +88,7 @@ def _rows(systems: dict[str, Any], default: str) -> list[str]:
 def _verdict(systems: dict[str, Any], default: str) -> list[str]:
     """Say who wins, and whether the sentences let one say so."""
     said = []
-    for peer in ("fast_align (thot)", "eflomal"):
+    for peer in ("fast_align (thot)", "eflomal", "eflomal, prefixes of 5"):
         gap, low, high = systems.get(peer, {}).get("above_regard", (None, None, None))
         if gap is not None:
             sure = "" if low > 0 or high < 0 else ", which other sentences might turn round"
@@ -98,16 +98,24 @@ def _verdict(systems: dict[str, Any], default: str) -> list[str]:
             )
     if not said:
         return []
-    text = f"regard's AER is {' and '.join(said)}."
+    text = f"regard's AER is {', '.join(said)}."
     if "readings" in systems.get("eflomal", {}):
         peer = min(row["aer"] for row in systems["eflomal"]["readings"].values())
         gap = 100 * (peer - systems["regard"]["readings"][default]["aer"])
         side = "below" if gap > 0 else "above"
+        best = min(systems, key=lambda name: _chosen(systems[name]))
+        if not best.startswith("regard"):
+            text += f" The lowest here is that of {best}."
         text += (
             f" Read by its default it is {abs(gap):.1f} points {side} the best of eflomal's "
             "readings in hindsight."
         )
     return [text, ""]
+
+
+def _chosen(system: dict[str, Any]) -> float:
+    """Return the AER of the reading that was chosen on other sentences."""
+    return float(system["readings"][system["chosen"]]["aer"])
 
 
 def main() -> int:

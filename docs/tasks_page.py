@@ -23,8 +23,8 @@ Each row is a recipe: `regard train NAME` does the same with one seed. Ours is t
 seeds, with the lowest and the highest. Weights are chosen on the dev part, numbers are of the
 test part, which nothing was chosen by. A published number stands with its source; numbers of
 systems that took hours or were tuned for each language are not made in the same time. Where
-several models answered together that is said, and the first of them alone stands beside. Where one
-seed stands, no other was run yet; what a seed changes is seen in the rows of three.
+several models answered together that is said, and the first of them alone stands beside. Where
+one seed stands, no other was run yet; what a seed changes is seen in the rows of three.
 """
 
 
