@@ -200,3 +200,18 @@ def test_a_refusal_names_the_way_of_erasing_that_failed_and_its_figures():
     found = f"{0.02 + noise.mean():.3f} vs {0.03 + noise.mean():.3f} by mask"
     assert f"top-attended token no better than random ({found}, p=" in verdict.text
     assert "A leave-one-out token exists that matters (0.700)" in verdict.text
+
+
+def test_a_file_that_is_no_unfinished_audit_is_left_alone(tmp_path):
+    from regard.audit.store import Store
+
+    path = tmp_path / "thesis.txt"
+    for content in ("my thesis", '{"key": "k", "columns": {}}', "[]"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match="no unfinished audit"):
+            Store(path, "k")
+        assert path.read_text(encoding="utf-8") == content
+    path.unlink()
+    Store(path, "k").add("test", {"column": [1.0]})
+    assert Store(path, "k").done("test") == 1
+    assert Store(path, "other").done("test") == 0

@@ -117,3 +117,11 @@ def test_a_lesson_is_found_by_number_name_and_beginning():
 def test_the_package_has_what_its_pages_need():
     for name in ("style.css", "math.css"):
         assert (Path(FOLDER).parent / name).is_file()
+
+
+def test_lessons_in_the_terminal_have_all_of_their_code():
+    for lesson in lessons():
+        text = plain(lesson.text)
+        code = [fence.body for fence in fences(lesson.text) if fence.language == "python"]
+        kept = [fence.body for fence in fences(text) if fence.language == "python"]
+        assert kept == code, lesson.name

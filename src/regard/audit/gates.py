@@ -133,7 +133,7 @@ def _hits(gold: Columns, seed: int) -> Gate:
     rule = "the most attended token is a marked one as often as the best method's, less 0.05"
     if not methods or not np.isfinite(np.asarray(gold["attention.hit"], dtype=float)).any():
         return Gate("G3.gold", rule, "not tested", "no input has marked tokens")
-    best = max(methods, key=lambda name: float(np.nanmean(gold[f"{name}.hit"])))
+    best = max(methods, key=lambda name: _hit(gold, name))
     attention, other = (
         np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
     )
@@ -144,6 +144,11 @@ def _hits(gold: Columns, seed: int) -> Gate:
     )
     outcome = _above(estimate, HITS, reached=True)
     return _gate("G3.gold", rule, said, (outcome, estimate, HITS))
+
+
+def _hit(gold: Columns, name: str) -> float:
+    # Inputs that nobody marked have no hit: None.
+    return float(np.nanmean(np.asarray(gold[f"{name}.hit"], dtype=np.float64)))
 
 
 def _hidden(erased: Columns, seed: int) -> Gate:

@@ -15,6 +15,13 @@ from regard.audit.verdict import LEVELS, Claim, Gate, Verdict
 
 __all__ = ["judge", "stopped"]
 
+_ON_TRUST = (
+    ", if these are the weights that its answers are made with: that is taken on trust, since "
+    "the case has neither predict_with nor read_out"
+)
+_NOTHING = 0.005
+"""An effect on a probability below which no token is said to matter."""
+
 
 def judge(
     gates: Sequence[Gate],
@@ -43,8 +50,10 @@ def judge(
     by_name = {gate.name: gate for gate in gates}
     second = [by_name["G2"], by_name["G4"]]
     third = [by_name[name] for name in ("G3", "G3.gold") if name in by_name]
+    # Of a case that cannot be run with other weights nobody knows whether these are its own.
+    trusted = "G0.output" in by_name and by_name["G0.output"].outcome == "not tested"
     claims = (
-        Claim("L1", LEVELS["L1"], "granted", ("G0", "G1")),
+        Claim("L1", LEVELS["L1"] + (_ON_TRUST if trusted else ""), "granted", ("G0", "G1")),
         _claim("L2", second),
         _claim("L3", [*second, *third]),
     )
@@ -54,7 +63,7 @@ def judge(
         beyond = {"granted": " AND L3", "refused": ", NOT L3", "undecided": ", L3 UNDECIDED"}[
             l3
         ]
-        headline = f"SUPPORTED AT L2{beyond}"
+        headline = f"SUPPORTED AT L2{beyond}{', WEIGHTS ON TRUST' if trusted else ''}"
         text = f"{headline} (n={n}): {evidence}"
         text += _more([gate for gate in third if gate.outcome == "undecided"])
     elif l2 == "refused":
@@ -142,7 +151,8 @@ def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
     best = best_method(erased, way, "top1")
     reached = float(np.nanmean(erased[f"{way}.{best}.top1"]))
     found = max(float(np.nanmean(attention)), float(np.nanmean(random)))
-    if gates["G4"].outcome == "failed" or reached >= 2 * found:
+    matters = reached > _NOTHING and (gates["G4"].outcome == "failed" or reached >= 2 * found)
+    if matters:
         said.append(f"A {best} token exists that matters ({reached:.3f}): the map hides it.")
     return " ".join(said)
 

@@ -4,6 +4,9 @@ import json
 import shlex
 import sys
 import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +16,7 @@ from regard.cli.example import ExampleCommand
 from regard.cli.options import Number, Where
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say
-from regard.errors import InputError, explain
+from regard.errors import InputError, RegardError, explain
 
 if TYPE_CHECKING:
     from regard.audit.verdict import Audit
@@ -105,6 +108,7 @@ def audit(
                 got="no --data",
             )
         )
+    _refuse_one_for_two({"--out": out, "--json": json_out, "--data": data, "--resume": resume})
     for path in (out, json_out):
         _refuse_existing(path, force)
     from regard.audit.inputs import read_inputs
@@ -114,7 +118,7 @@ def audit(
     case = load_case(target[0])
     inputs = read_inputs(data, getattr(case, "split", None))
     go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
-    with before_stopping(lambda: go_on), _Progress() as progress:
+    with before_stopping(lambda: go_on), _Progress() as progress, _blaming(target[0]):
         found = run_audit(
             case,
             inputs,
@@ -200,6 +204,23 @@ def _tell(found: "Audit", form: str) -> None:
     say(json.dumps(found.to_dict(), ensure_ascii=False) if form == "json" else text(found))
 
 
+def _refuse_one_for_two(paths: dict[str, str | None]) -> None:
+    """Refuse options that name one file: what one writes the other would lose."""
+    seen: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        first = seen.setdefault(Path(path).resolve(), option)
+        if first != option:
+            raise InputError(
+                explain(
+                    f"audit: {first} and {option} name one file",
+                    expected="a file for each",
+                    got=path,
+                )
+            )
+
+
 def _refuse_existing(path: str | None, force: bool) -> None:
     if path is not None and not force and Path(path).exists():
         raise InputError(
@@ -210,6 +231,29 @@ def _refuse_existing(path: str | None, force: bool) -> None:
                 help="choose another name, or give --force",
             )
         )
+
+
+@contextmanager
+def _blaming(target: str) -> Iterator[None]:
+    """Tell what the user's own file raises as theirs, by line."""
+    try:
+        yield
+    except RegardError:
+        raise
+    except Exception as error:
+        home = Path(target.rpartition(":")[0]).resolve()
+        steps = traceback.extract_tb(error.__traceback__)
+        own = [step for step in steps if Path(step.filename).resolve() == home]
+        if not own:
+            raise
+        raise InputError(
+            explain(
+                f"audit: {home.name}, line {own[-1].lineno}, raised {type(error).__name__}",
+                expected="probabilities and weights for every input, erased ones too",
+                got=str(error)[:200] or type(error).__name__,
+                because=own[-1].line or "",
+            )
+        ) from error
 
 
 class _Progress:

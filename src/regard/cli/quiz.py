@@ -87,11 +87,11 @@ def quiz(
             say(f"{each.name} ({each.lesson}, {each.when})\n  {each.text}")
             say(f"  {each.options[each.right]}\n  {each.because}\n")
         return 0
-    kept = Progress.load(place())
     if forget:
         Progress().save(place())
         click.echo("nothing is kept any more", err=True)
         return 0
+    kept = Progress.load(place())
     if read is not None:
         if not Path(read).exists():
             raise InputError(
@@ -104,6 +104,7 @@ def quiz(
         kept = kept.joined(Progress.load(Path(read)))
         kept.save(place())
     if export is not None:
+        Progress.load(Path(export))  # refuses to write over anything else
         kept.save(Path(export))
     if progress:
         _tell(kept)

@@ -18,7 +18,7 @@ _MARKS = {"tilde": "\u0303", "bar": "\u0304", "hat": "\u0302"}
 _DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"\$([^$\n]+)\$")
 _PICTURE = re.compile(r"^!\[([^]]*)\]\([^)]*\)$", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^```\{\w+\}.*\n.*?^```\n+", re.MULTILINE | re.DOTALL)
+_DIRECTIVE = re.compile(r"^```\{\w+\}[^\n]*\n.*?^```\n+", re.MULTILINE | re.DOTALL)
 _INFO = re.compile(r"^```(python|console) .*$", re.MULTILINE)
 
 

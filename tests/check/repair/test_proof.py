@@ -70,3 +70,18 @@ def test_survivors_that_differ_are_choices_each_with_its_condition() -> None:
 
 def test_no_survivor_is_no_fix() -> None:
     assert fixes("a = x", [], FAILED, None) == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "allowed"),
+    [
+        ("torch.rand_like(z).clamp(1.0, 1 - 1e-6)", False),
+        ("0 * torch.rand_like(z).clamp(1e-6, 1 - 1e-6)", False),
+        ("torch.zeros_like(z).clamp(1e-6, 1 - 1e-6)", True),
+        ("torch.rand_like(z).clamp(1e-6, 1 - 1e-6) if self.training else 0", True),
+    ],
+)
+def test_a_draw_that_stays_is_not_made_a_constant(after, allowed):
+    line = "def attend(self, z):\n    return z + {}\n"
+    before = "torch.rand_like(z).clamp(1e-6, 1 - 1e-6)"
+    assert keeps(line.format(before), line.format(after)) is allowed

@@ -18,18 +18,66 @@ if TYPE_CHECKING:
 __all__ = ["classes", "fixes", "keeps", "plainness"]
 
 _MOST_CHOICES = 3
+_DRAWS = frozenset(
+    (
+        "rand",
+        "rand_like",
+        "randn",
+        "randn_like",
+        "bernoulli",
+        "multinomial",
+        "uniform",
+        "normal",
+    )
+)
 
 
 def keeps(source: str, text: str) -> bool:
     """Whether an edited text parses and still offers and uses what the original does.
 
     Functions keep their signatures. A parameter, a layer or a call of dropout that the
-    original uses is still used: a repair mends a feature and never deletes it.
+    original uses is still used: a repair mends a feature and never deletes it. A draw that
+    stays is not made a constant by what stands around it.
     """
     before, after = _offers(source), _offers(text)
     if after is None or before is None:
         return False
-    return before[0] == after[0] and before[1] <= after[1]
+    if before[0] != after[0] or not before[1] <= after[1]:
+        return False
+    around = _draws(source)
+    return not around or not _is_muffled(around, _draws(text))
+
+
+def _is_muffled(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) -> bool:
+    """Whether a draw is what it was, in a statement that changed and asks nothing new."""
+    drawn = {call for call, _ in before}
+    return any(
+        call in drawn and (call, statement) not in before and "training" not in statement
+        for call, statement in after
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _draws(source: str) -> frozenset[tuple[str, str]]:
+    """Return calls that draw, outside of constructors, each with its statement."""
+    found = set()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if function.name == "__init__":
+            continue
+        for statement in ast.walk(function):
+            if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and _is_draw(node.func):
+                    found.add((ast.unparse(node), ast.unparse(statement)))
+    return frozenset(found)
+
+
+def _is_draw(func: ast.expr) -> bool:
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return name in _DRAWS
 
 
 @functools.lru_cache(maxsize=64)

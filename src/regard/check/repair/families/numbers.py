@@ -18,6 +18,7 @@ _COMPARISONS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.In: ("not in",),
     ast.NotIn: ("in",),
 }
+_RANGES = {"clamp", "clamp_", "clip", "clip_"}
 
 
 @family("number")
@@ -40,9 +41,10 @@ def numbers(program: Program) -> Iterator[Change | None]:
             if value:
                 near.append(1 / value)
         for other in dict.fromkeys(near):
-            if other != value and not _idle(parent, other):
-                small = abs(other - value) <= 1 or other == -value
-                yield change(1.2 if small else 1.6, program.put(node, repr(other)))
+            if other == value or _idle(parent, other) or _leaves_nothing(parent, node, other):
+                continue
+            small = abs(other - value) <= 1 or other == -value
+            yield change(1.2 if small else 1.6, program.put(node, repr(other)))
 
 
 def _idle(parent: ast.AST, value: float) -> bool:
@@ -52,6 +54,37 @@ def _idle(parent: ast.AST, value: float) -> bool:
     if isinstance(parent.op, ast.Add | ast.Sub):
         return value == 0
     return value == 1
+
+
+def _leaves_nothing(parent: ast.AST, bound: ast.AST, value: float) -> bool:
+    """Whether a range of ``clamp`` or ``clip`` would have its ends in the wrong order.
+
+    What comes of it is a constant, of which every relation of weights holds.
+    """
+    if not isinstance(parent, ast.Call) or not isinstance(parent.func, ast.Attribute):
+        return False
+    if parent.func.attr not in _RANGES:
+        return False
+    named = {each.arg: each.value for each in parent.keywords}
+    ends = [named.get("min"), named.get("max")]
+    if not any(ends):
+        ends = list(parent.args[-2:])
+    if len(ends) < 2 or None in ends:
+        return False
+    low, high = (value if end is bound else _computed(end) for end in ends)
+    return low is not None and high is not None and low >= high
+
+
+def _computed(node: ast.AST | None) -> float | None:
+    """Return a number that stands there, or that is computed from such."""
+    known = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+    if node is None or not all(isinstance(each, known) for each in ast.walk(node)):
+        return None
+    try:
+        found = ast.unparse(node)
+        return float(eval(found, {"__builtins__": {}}))  # numbers and signs alone
+    except (ArithmeticError, TypeError, ValueError):
+        return None
 
 
 @family("shift")
