@@ -114,3 +114,30 @@ def test_help_begins_with_an_example(capsys):
     assert run(["audit", "--help"]) == 0
     shown = capsys.readouterr().out
     assert shown.index("regard audit --selftest") < shown.index("Usage")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reproduce", "copy", "--budget", "5m"], "--budget is not for published settings"),
+        (["model.py:case", "--selftest"], "audits its own two models"),
+        (["m.py:case", "--data", "one", "--out", "a", "--json", "a"], "name one file"),
+        (["m.py:case", "--data", "one", "--json", "one", "--force"], "name one file"),
+    ],
+)
+def test_options_that_contradict_are_refused(arguments, said, capsys):
+    assert run(["audit", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_a_case_raises_is_told_by_line_and_is_no_verdict(tmp_path, capsys):
+    (tmp_path / "model.py").write_text(
+        "import regard.audit as ra\n\n\ndef predict(batch):\n    raise KeyError('lost')\n\n\n"
+        "case = ra.FunctionCase(predict, predict)\n"
+    )
+    (tmp_path / "in.txt").write_text("a b c\n" * 31)
+    code = run(["audit", f"{tmp_path / 'model.py'}:case", "--data", str(tmp_path / "in.txt")])
+    assert code == 2
+    err = capsys.readouterr().err
+    assert "model.py, line 5, raised KeyError" in err
+    assert "Traceback" not in err

@@ -30,6 +30,7 @@ regard align extract en-de.npz de-en.npz --rule itermax --out links.txt
 regard align extract transformer.npz --layer 4 --shift 1 --pieces sentencepiece
 """
 _MOST = 10_000_000  # sentences
+_NOTHING = "∅"
 _MARKERS = click.Choice(["sentencepiece", "bpe", "wordpiece", "gpt2"])
 
 
@@ -99,7 +100,10 @@ def extract(
         if backward is not None:
             at = f"{backward}, record {number}"
             back = _alignment(turned, at, layer, head, shift, source, target)
-        links.append(links_of(read, back, where, rule=rule, least=least, method=method))
+        found = links_of(read, back, where, rule=rule, least=least, method=method)
+        # The aligner's last column is for words that have no counterpart.
+        none = len(read.source) - 1 if read.source[-1] == _NOTHING else -1
+        links.append(frozenset((at, to) for at, to in found if at != none))
     write_or_say(out, _placed(links, one), form)
     return 0
 

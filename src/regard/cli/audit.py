@@ -16,6 +16,7 @@ from regard.cli.example import ExampleCommand
 from regard.cli.options import Number, Where
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say
+from regard.cli.train_options import Duration
 from regard.errors import InputError, RegardError, explain
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class _Audit(ExampleCommand):
 @click.option("--json", "json_out", type=Where(no_dash=True), help="Every number, as JSON.")
 @click.option("--tests", help="Names of tests, with commas; default: all but retrain.")
 @click.option("--retrain", is_flag=True, help="Also train again: uniform, seeds, deceived.")
-@click.option("--budget", type=Number(float, 1, 10**7), help="Seconds; what is done counts.")
+@click.option("--budget", type=Duration(), help="Time, as 90s or 5m; what is done counts.")
 @click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)
 @click.option("--selftest", is_flag=True, help="Audit the honest and the deceived control.")
 @click.option("--resume", type=Where(no_dash=True), help="File that keeps what is measured.")
@@ -88,8 +89,24 @@ def audit(
     of --require is granted; 1: refused; 2: undecided, or the weights were captured wrongly.
     """
     if selftest:
+        if target:
+            raise InputError(
+                explain(
+                    "audit: --selftest audits its own two models",
+                    expected="no target beside it",
+                    got=" ".join(target),
+                )
+            )
         return _selftest(seed, form)
     if target[:1] == ("reproduce",):
+        if budget is not None:
+            raise InputError(
+                explain(
+                    "audit reproduce: --budget is not for published settings",
+                    expected="no budget: they take minutes to hours",
+                    got=f"{budget:g} s",
+                )
+            )
         return _reproduce(target[1:], data, seed, json_out, form)
     if len(target) != 1:
         raise InputError(

@@ -244,8 +244,8 @@ def head_size(draw: random.Random) -> Made:
         f"d_model = {d} and {heads} heads. How many numbers does a head have?",
         str(right),
         [str(each) for each in (d, heads, d * heads, d // 2)],
-        f"The features are shared out: {d} / {heads}. More heads cost nothing more, each sees "
-        "less.",
+        f"The features are shared out: {d} / {heads}. More heads need no more parameters, but "
+        "weights for each, made from fewer features.",
     )
 
 
@@ -289,7 +289,7 @@ def error_rate(draw: random.Random) -> Made:
         f"{right:.2f}",
         [f"{each:.2f}" for each in (1 - right, 0.0, 0.25, 0.5, 1 / 3, 0.2)],
         f"1 - (|A and S| + |A and P|) / (|A| + |S|) = 1 - ({counts[0]} + {counts[1]}) / "
-        f"({counts[2]} + {len(sure)}) (Och and Ney 2003, section 6).",
+        f"({counts[2]} + {len(sure)}) (Och and Ney 2003).",
     )
 
 
