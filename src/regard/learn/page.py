@@ -1,7 +1,5 @@
 """One lesson as one HTML file that asks nothing of any network."""
 
-import base64
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -10,7 +8,8 @@ from string import Template
 
 from pygments.formatters import HtmlFormatter
 
-from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET
+from regard.alignment.colors import LIGHT, NIGHT, variables
+from regard.alignment.inline import policy
 from regard.learn.catalog import Lesson
 from regard.learn.code_colors import Light
 from regard.learn.figures import figure
@@ -42,16 +41,6 @@ $body
 $script</body>
 </html>
 """
-_NEUTRAL = {
-    "paper": PAPER,
-    "ink": INK,
-    "quiet": QUIET,
-    "frame": FRAME,
-    "grid": GRID,
-    "band": BAND,
-}
-_LIGHT = {**_NEUTRAL, "accent": "#0b63ad"}
-_NIGHT = {**{name: DARK[color] for name, color in _NEUTRAL.items()}, "accent": "#6cb6f5"}
 
 
 def page(body: str, *, title: str, navigation: str = "", foot: str = "", code: str = "") -> str:
@@ -71,20 +60,14 @@ def page(body: str, *, title: str, navigation: str = "", foot: str = "", code: s
     html : str
         Its own policy forbids every request.
     """
-    allowed, element = "", ""
-    if code:
-        digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-        allowed = f"script-src 'sha256-{digest}'; "
-        element = f"<script>{code}</script>\n"
     return Template(_FRAME).substitute(
-        policy=f"default-src 'none'; {allowed}style-src 'unsafe-inline'; base-uri 'none'; "
-        "form-action 'none'",
+        policy=policy(code),
         title=escape(title),
         style=_style(),
         navigation=navigation,
         body=body,
         foot=foot,
-        script=element,
+        script=f"<script>{code}</script>\n" if code else "",
     )
 
 
@@ -147,10 +130,7 @@ def _plain(title: str) -> str:
 
 
 def _style() -> str:
-    light, night = (
-        " ".join(f"--{name}: {color};" for name, color in colors.items())
-        for colors in (_LIGHT, _NIGHT)
-    )
+    light, night = variables(LIGHT), variables(NIGHT)
     colored = HtmlFormatter(style=Light).get_style_defs(".code")
     colored_night = HtmlFormatter(style="github-dark").get_style_defs(".code")
     return (

@@ -1,7 +1,6 @@
 """The explorer page: its frame, its style, its script and the weights, in one HTML file."""
 
 import base64
-import hashlib
 import html
 import json
 import zlib
@@ -14,29 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.alignment.collection import Collection
-from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET, RULE
+from regard.alignment.colors import LIGHT, NIGHT, variables
 from regard.alignment.counterfactual import Counterfactual
 from regard.alignment.explorer.bundle import HERE, script
+from regard.alignment.inline import data, policy
 from regard.alignment.record import Record
 from regard.errors import InputError, explain
 
 __all__ = ["explorer"]
 
-_NEUTRAL = {
-    "paper": PAPER,
-    "ink": INK,
-    "quiet": QUIET,
-    "frame": FRAME,
-    "grid": GRID,
-    "rule": RULE,
-    "band": BAND,
-}
-_LIGHT = {**_NEUTRAL, "accent": "#0b63ad", "mark": "#a8480a"}
-_NIGHT = {
-    **{name: DARK[color] for name, color in _NEUTRAL.items()},
-    "accent": "#6cb6f5",
-    "mark": "#ffb168",
-}
 _MOST = 64_000_000  # weights; a browser holds that, and hardly more
 
 
@@ -81,15 +66,9 @@ def explorer(
             )
         )
     code = script()
-    # The one script that may run is this one, letter by letter.
-    digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     frame = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return frame.substitute(
-        policy=policy,
+        policy=policy(code),
         title=html.escape(title),
         style=_style(),
         made=f"Made by <code>{html.escape(made)}</code>" if made else "Made by regard.",
@@ -99,10 +78,7 @@ def explorer(
 
 
 def _style() -> str:
-    light, night = (
-        " ".join(f"--{name}: {color};" for name, color in colors.items())
-        for colors in (_LIGHT, _NIGHT)
-    )
+    light, night = variables(LIGHT), variables(NIGHT)
     # Light comes again last: a page that was switched to light on a dark machine stays light,
     # and so does paper.
     return (
@@ -143,8 +119,7 @@ def _data(collection: Collection) -> str:
     text = json.dumps(
         {"records": forms, "packed": packed}, ensure_ascii=False, separators=(",", ":")
     )
-    # In a script element only this ends the text early; "<" is the same character in JSON.
-    return text.replace("<", "\\u003c")
+    return data(text)
 
 
 def _changed(value: Counterfactual, record: Record, at: int) -> tuple[dict[str, Any], bytes]:

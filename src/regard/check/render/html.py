@@ -8,6 +8,7 @@ test, and how to get the page again. The JSON is embedded, so that the page is a
 from collections.abc import Sequence
 from html import escape
 
+from regard.alignment import inline
 from regard.check.finding import Finding, Report
 from regard.check.render import figure, style
 from regard.check.render.changed import changed
@@ -43,8 +44,7 @@ def render(reports: Sequence[Report], *, command: str = "") -> str:
     body = "\n".join(_report(report, number) for number, report in enumerate(reports, 1))
     data = [report.as_json() for report in reports]
     embedded = dumped(data[0] if len(data) == 1 else {"results": data}, indent=None)
-    # In a script element only this ends the text early; "<" is the same character in JSON.
-    embedded = embedded.replace("<", "\\u003c")
+    embedded = inline.data(embedded)
     again = f'<h2>Again</h2>\n<pre tabindex="0">{_text(command)}</pre>' if command else ""
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -1,15 +1,12 @@
 """The style of the report page: light and dark, screen and paper, no font from elsewhere."""
 
-from regard.alignment.colors import BAND, DARK, GRID, INK, PAPER, QUIET
+from regard.alignment.colors import LIGHT, NIGHT, variables
 
 __all__ = ["PAGE", "SNIPPET"]
 
+_NEUTRAL = ("paper", "ink", "quiet", "grid", "band")
 _LIGHT = {
-    "paper": PAPER,
-    "ink": INK,
-    "quiet": QUIET,
-    "grid": GRID,
-    "band": BAND,
+    **{name: LIGHT[name] for name in _NEUTRAL},
     "error": "#b42318",
     "warning": "#8a5a00",
     "note": "#175cd3",
@@ -17,7 +14,7 @@ _LIGHT = {
     "minus": "#b42318",
 }
 _NIGHT = {
-    **{name: DARK[_LIGHT[name]] for name in ("paper", "ink", "quiet", "grid", "band")},
+    **{name: NIGHT[name] for name in _NEUTRAL},
     "error": "#ff8a80",
     "warning": "#f2c14e",
     "note": "#84b6ff",
@@ -26,14 +23,10 @@ _NIGHT = {
 }
 
 
-def _variables(colors: dict[str, str]) -> str:
-    return " ".join(f"--{name}: {color};" for name, color in colors.items())
-
-
 PAGE = f"""
-:root {{ color-scheme: light dark; {_variables(_LIGHT)} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {_variables(_NIGHT)} }} }}
-@media print {{ :root {{ color-scheme: light; {_variables(_LIGHT)} }} }}
+:root {{ color-scheme: light dark; {variables(_LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {variables(_NIGHT)} }} }}
+@media print {{ :root {{ color-scheme: light; {variables(_LIGHT)} }} }}
 @page {{ size: A4; margin: 16mm; }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 1.5rem; max-width: 60rem; background: var(--paper);

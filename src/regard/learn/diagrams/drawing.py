@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Literal
 
-from regard.alignment.colors import BAND, DARK, FRAME, GRID, INK, PAPER, QUIET
+from regard.alignment.colors import LIGHT, NIGHT
 
 __all__ = ["Drawing", "Point"]
 
@@ -15,19 +15,12 @@ Point = tuple[float, float]
 
 Anchor = Literal["start", "middle", "end"]
 
-_LIGHT = {
-    "ink": INK,
-    "quiet": QUIET,
-    "frame": FRAME,
-    "grid": GRID,
-    "band": BAND,
-    "paper": PAPER,
+_NAMES = {
+    **{name: name for name in ("ink", "quiet", "frame", "grid", "band", "paper")},
+    "blue": "accent",
+    "orange": "mark",
 }
-_ACCENTS = {"blue": ("#0b63ad", "#6cb6f5"), "orange": ("#a8480a", "#ffb168")}
-_COLORS = {
-    **{name: (color, DARK[color]) for name, color in _LIGHT.items()},
-    **_ACCENTS,
-}
+_COLORS = {name: (LIGHT[page], NIGHT[page]) for name, page in _NAMES.items()}
 _HEAD = 7.0
 _SUBSCRIPT = re.compile(r"_\{([^}]*)\}|_(\w)(?!\w)|\^\{([^}]*)\}|\^(\w)")
 

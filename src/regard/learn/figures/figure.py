@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from regard.alignment import inline
 from regard.errors import InputError, explain
 from regard.learn.figures.given import given
 
@@ -98,9 +99,7 @@ def figure(name: str, alternative: str = "", *, data: Any = None) -> str:
             )
         )
     title, directions = FIGURES[name]
-    text = json.dumps(given(name) if data is None else data, ensure_ascii=False)
-    # In a script element only this ends the text early; "<" is the same character in JSON.
-    text = text.replace("<", "\\u003c")
+    text = inline.data(json.dumps(given(name) if data is None else data, ensure_ascii=False))
     return (
         f'<figure class="interactive" data-figure="{name}" id="figure-{name}"'
         f' aria-labelledby="figure-{name}-title">\n'

@@ -5,6 +5,7 @@ import re
 from html import escape
 from pathlib import Path
 
+from regard.alignment import inline
 from regard.learn.quiz.bank import endless, names, question
 from regard.learn.quiz.question import WHEN, Question
 
@@ -65,8 +66,7 @@ def section(lesson: str, when: str, alternative: str = "") -> str:
         }
         for name, variants in made.items()
     ]
-    # In a script element only "<" could end the text early; it is the same character in JSON.
-    text = json.dumps(forms, ensure_ascii=False).replace("<", "\\u003c")
+    text = inline.data(json.dumps(forms, ensure_ascii=False))
     read = "".join(_read(variants[0]) for variants in made.values())
     title = f"quiz-{lesson}-{when}"
     return (
