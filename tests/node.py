@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ WHY = "no Node to run the scripts with"
 
 
 class Modules:
-    """A copy of a folder of modules, in which code can be run that imports them."""
+    """Copies of modules in one folder, in which code can be run that imports them."""
 
-    def __init__(self, source: Path, folder: Path) -> None:
+    def __init__(self, scripts: Iterable[Path], folder: Path) -> None:
         self._folder = folder
-        for path in source.glob("*.js"):
+        for path in scripts:
             shutil.copy(path, folder)
         (folder / "package.json").write_text('{"type": "module"}')
 

@@ -1,43 +1,21 @@
 """The parts of the page that need no document, run by Node."""
 
 import base64
-import json
-import shutil
 import subprocess
 import zlib
 
 import numpy as np
 import pytest
 
+from node import NODE, WHY, Modules
 from regard.alignment.explorer.bundle import HERE, script
 
-NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="no Node to run the scripts with")
+pytestmark = pytest.mark.skipif(NODE is None, reason=WHY)
 
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modules")
-    for path in HERE.glob("*.js"):
-        shutil.copy(path, folder)
-    (folder / "package.json").write_text('{"type": "module"}')
-    return folder
-
-
-def run(modules, code, **values):
-    """Run JavaScript that calls `say`, and return what it said."""
-    given = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
-    text = (
-        'import * as weights from "./weights.js";\nimport * as colors from "./colors.js";\n'
-        "const said = [];\nconst say = (value) => said.push(value);\n"
-        f"{given}{code}\nconsole.log(JSON.stringify(said));\n"
-    )
-    (modules / "run.js").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [NODE, "run.js"], cwd=modules, capture_output=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return Modules(HERE.glob("*.js"), tmp_path_factory.mktemp("modules"))
 
 
 def test_the_bundle_is_a_script_that_node_can_parse(tmp_path):
@@ -52,8 +30,7 @@ def test_a_head_and_the_mean_of_heads_are_read_from_their_place(modules):
     cells = np.random.default_rng(0).integers(0, 256, (2, 3, 5, 7), dtype=np.uint8)
     packed = base64.b64encode(zlib.compress(bytes(11) + cells.tobytes())).decode()
     record = {"at": 11, "target": ["t"] * 5, "source": ["s"] * 7, "heads": [4, 5, 6]}
-    head, mean, row, column = run(
-        modules,
+    head, mean, row, column = modules.run(
         """
         const bytes = await weights.unpack(packed);
         const head = weights.matrixOf(bytes, record, 1, 2);
@@ -62,6 +39,7 @@ def test_a_head_and_the_mean_of_heads_are_read_from_their_place(modules):
         say([...weights.rowOf(head, 3)]);
         say([...weights.columnOf(head, 4)]);
         """,
+        "weights",
         packed=packed,
         record=record,
     )
@@ -73,42 +51,41 @@ def test_a_head_and_the_mean_of_heads_are_read_from_their_place(modules):
 
 def test_links_reach_the_threshold_and_zero_is_never_one(modules):
     cells = [0, 51, 204, 0, 0, 255]  # 0, 0.2, 0.8; 0, 0, 1
-    found = run(
-        modules,
+    found = modules.run(
         """
         const matrix = {rows: 2, columns: 3, cells: Float32Array.from(cells, (c) => c / 255)};
         for (const least of [0.8, 0.81, 0, 1]) {
           say(weights.linksAbove(matrix, least).map(([row, column]) => [row, column]));
         }
         """,
+        "weights",
         cells=cells,
     )
     assert found == [[[0, 2], [1, 2]], [[1, 2]], [[0, 1], [0, 2], [1, 2]], [[1, 2]]]
 
 
 def test_the_largest_come_first_and_zeros_never(modules):
-    found = run(
-        modules,
+    found = modules.run(
         """
         say(weights.largest(Float32Array.from([0.1, 0.5, 0, 0.5, 0.2]), 3));
         say(weights.largest(Float32Array.from([0, 0]), 3));
         """,
+        "weights",
     )
     assert found == [[1, 3, 4], []]
 
 
 def test_tokens_that_cannot_be_seen_are_made_visible(modules):
-    found = run(
-        modules,
+    found = modules.run(
         "for (const token of tokens) say(weights.visible(token));",
+        "weights",
         tokens=["", " a", "\n", "猫", "\u2028", "قطة"],
     )
     assert found == ["∅", "␣a", "\ufffd", "猫", "\ufffd", "قطة"]
 
 
 def test_lightness_moves_one_way_and_every_ink_can_be_read(modules):
-    tables = run(
-        modules,
+    tables = modules.run(
         """
         for (const theme of ["light", "dark"]) {
           const color = colors.palette(theme);
@@ -116,6 +93,7 @@ def test_lightness_moves_one_way_and_every_ink_can_be_read(modules):
           say(all.map((rgb) => [rgb, colors.inkOn(rgb)]));
         }
         """,
+        "colors",
     )
 
     def luminance(rgb):
@@ -134,12 +112,12 @@ def test_lightness_moves_one_way_and_every_ink_can_be_read(modules):
 
 
 def test_a_difference_has_its_own_colours_on_both_sides_of_nothing(modules):
-    less, nothing, more, least = run(
-        modules,
+    less, nothing, more, least = modules.run(
         """
         const color = colors.palette("light", true);
         for (const value of [-0.5, 0, 0.5, -9]) say(color(value));
         """,
+        "colors",
     )
     assert less[0] > less[2] + 60, "less is orange"
     assert more[2] > more[0] + 60, "more is blue"

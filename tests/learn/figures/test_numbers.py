@@ -8,7 +8,7 @@ import pytest
 
 from node import NODE, WHY, Modules
 from regard.attention import reference
-from regard.learn.figures import figure
+from regard.learn.figures.figure import SCRIPTS
 
 pytestmark = pytest.mark.skipif(NODE is None, reason=WHY)
 
@@ -28,9 +28,7 @@ W = normal(D_S, D_H)
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
-    from pathlib import Path
-
-    return Modules(Path(figure.__file__).parent, tmp_path_factory.mktemp("modules"))
+    return Modules(SCRIPTS, tmp_path_factory.mktemp("modules"))
 
 
 def close(found, wanted):

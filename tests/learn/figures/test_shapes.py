@@ -1,20 +1,19 @@
 """The shape walk against NumPy: what fails there fails here, and the shapes are its shapes."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from node import NODE, WHY, Modules
-from regard.learn.figures import figure
+from regard.learn.figures.figure import SCRIPTS
 
 pytestmark = pytest.mark.skipif(NODE is None, reason=WHY)
 
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
-    return Modules(Path(figure.__file__).parent, tmp_path_factory.mktemp("modules"))
+    return Modules(SCRIPTS, tmp_path_factory.mktemp("modules"))
 
 
 def shape_of(operation, a, b):

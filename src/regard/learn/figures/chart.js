@@ -1,7 +1,8 @@
 // Lines of accuracy against length. Drawn anew for the room that there is: words are as large on a
 // phone as on a desk.
 
-import { draw, make, shown } from "./parts.js";
+import { make } from "./elements.js";
+import { draw, shown } from "./parts.js";
 
 const TALL = 300;
 const NARROW = 460;

@@ -6,27 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from regard.alignment import inline
+from regard.alignment.explorer.bundle import HERE
 from regard.errors import InputError, explain
 from regard.learn.figures.given import given
 
 __all__ = ["FIGURES", "SCRIPTS", "figure", "style"]
 
 _HERE = Path(__file__).parent
-SCRIPTS = tuple(
-    _HERE / name
-    for name in (
-        "numbers.js",
-        "parts.js",
-        "chart.js",
-        "heads.js",
-        "length.js",
-        "mask.js",
-        "permutation.js",
-        "shapes.js",
-        "state.js",
-        "temperature.js",
-    )
+_MODULES = (
+    "numbers.js",
+    "parts.js",
+    "chart.js",
+    "heads.js",
+    "length.js",
+    "mask.js",
+    "permutation.js",
+    "shapes.js",
+    "state.js",
+    "temperature.js",
 )
+SCRIPTS = (HERE / "elements.js", *map(_HERE.joinpath, _MODULES))
 """The modules, each after those that it imports."""
 
 FIGURES = {

@@ -1,7 +1,8 @@
 // Multi-head self-attention: the same numbers, cut into heads, look at different places.
 
+import { make } from "./elements.js";
 import { multiHead } from "./numbers.js";
-import { choice, controls, make, shown, telling, weightGrid } from "./parts.js";
+import { choice, controls, shown, telling, weightGrid } from "./parts.js";
 
 export function heads(host, { tokens, states }) {
   const d = states[0].length;

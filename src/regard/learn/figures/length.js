@@ -1,7 +1,8 @@
 // Accuracy against length, from a run of `regard demo`: the shipped one, or the reader's own file.
 
+import { make } from "./elements.js";
 import { chart } from "./chart.js";
-import { controls, make, shown, table, telling } from "./parts.js";
+import { controls, shown, table, telling } from "./parts.js";
 
 const NAMES = { none: "no attention", bahdanau: "Bahdanau", dot: "Luong dot", general: "Luong general", concat: "Luong concat" };
 

@@ -1,17 +1,9 @@
 // What figures are made of: sliders, choices, tables with bars, grids, pictures. Text goes in as
 // text, never as HTML.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { make } from "./elements.js";
 
-export function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in element && name !== "style") element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
+const SVG = "http://www.w3.org/2000/svg";
 
 export function draw(tag, properties = {}, ...children) {
   const element = document.createElementNS(SVG, tag);

@@ -1,7 +1,8 @@
 // The permutation game: how far can the weights move while the answer stays where it is?
 
+import { make } from "./elements.js";
 import { answer, divergence, farthest } from "./numbers.js";
-import { button, controls, make, shown, slider, table, telling } from "./parts.js";
+import { button, controls, shown, slider, table, telling } from "./parts.js";
 
 const MOST = Math.log(2);
 

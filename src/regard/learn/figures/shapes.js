@@ -1,7 +1,8 @@
 // The shape walk: every tensor of a score with the sizes that you type, and what a wrong line does:
 // stop with an error, or, worse, run.
 
-import { button, choice, controls, make, telling } from "./parts.js";
+import { make } from "./elements.js";
+import { button, choice, controls, telling } from "./parts.js";
 
 /** The shape of `a + b` by broadcasting, or null. */
 export function together(a, b) {

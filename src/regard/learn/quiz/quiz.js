@@ -1,7 +1,8 @@
 // Questions on the page. What is answered is kept in the browser, in the form that
 // `regard learn quiz` reads and writes.
 
-import { button, make } from "./parts.js";
+import { make } from "./elements.js";
+import { button } from "./parts.js";
 
 const KEY = "regard quiz";
 const EMPTY = { format: "regard quiz", version: 1, answers: {} };
