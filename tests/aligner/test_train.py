@@ -8,7 +8,8 @@ from regard.aligner.corpus import SentencePairs
 from regard.aligner.model import Aligner
 from regard.aligner.settings import AlignerSettings
 from regard.aligner.train import train_aligner
-from regard.aligner.trained import EMPTY, TrainedAligner
+from regard.aligner.trained import TrainedAligner
+from regard.alignment.links import NO_WORD
 from regard.alignment.score import score_alignments
 from regard.errors import InputError
 from regard.seq2seq.clock import Clock
@@ -59,8 +60,8 @@ def test_records_are_distributions_over_the_words_and_none(trained, example):
     backward = aligner.records(pairs, direction="backward")
     assert (len(forward), forward[4].name) == (len(pairs), "5")
     assert forward[4].target == pairs.target[4]
-    assert forward[4].source == (*pairs.source[4], EMPTY)
-    assert backward[4].source == (*pairs.target[4], EMPTY)
+    assert forward[4].source == (*pairs.source[4], NO_WORD)
+    assert backward[4].source == (*pairs.target[4], NO_WORD)
     # Of either direction the largest belief of a word is nearly always right.
     size = len(pairs.source[4])
     links = {link for link in forward[4].alignment(layer=0, head=0).links() if link[0] < size}

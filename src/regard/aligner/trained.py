@@ -11,14 +11,11 @@ from regard.aligner.corpus import SentencePairs
 from regard.aligner.links import LEAST, links_of
 from regard.aligner.model import Aligner, Believed
 from regard.aligner.store import About, Learned, load_about, load_learned
-from regard.alignment.links import Links
+from regard.alignment.links import NO_WORD, Links
 from regard.alignment.record import Record
 from regard.errors import InputError, explain
 
-__all__ = ["EMPTY", "TrainedAligner"]
-
-EMPTY = "∅"
-"""The token that stands for no word, after a sentence's own."""
+__all__ = ["TrainedAligner"]
 
 
 class TrainedAligner:
@@ -115,7 +112,8 @@ class TrainedAligner:
         Returns
         -------
         records : list of Record
-            Named by the pair's number from 1. The last column is :data:`EMPTY`.
+            Named by the pair's number from 1. The last column is
+            :data:`~regard.alignment.links.NO_WORD`.
         """
         found = {}
         for place, believed in self.believe(pairs):
@@ -129,7 +127,7 @@ class TrainedAligner:
             found[place] = Record(
                 weights / weights.sum(axis=1, keepdims=True),
                 looking,
-                [*looked_at, EMPTY],
+                [*looked_at, NO_WORD],
                 name=str(place + 1),
                 made_by=made_by,
             )

@@ -6,7 +6,10 @@ from typing import Self, TypeAlias
 
 from regard.errors import InputError, explain
 
-__all__ = ["Gold", "Link", "Links", "link_set"]
+__all__ = ["NO_WORD", "Gold", "Link", "Links", "link_set"]
+
+NO_WORD = "∅"
+"""What a matrix's column is called that stands for no word at all."""
 
 Link: TypeAlias = tuple[int, int]
 """A source position and a target position, both counted from 0."""

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.alignment.symmetrize import METHODS
-from regard.cli.align_options import refuse_existing
 from regard.cli.align_train import links, train
 from regard.cli.align_weights import extract
 from regard.cli.align_words import words
 from regard.cli.example import ExampleCommand, write_example
 from regard.cli.options import Number, Where
-from regard.cli.streams import say
+from regard.cli.streams import refuse_existing, say
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:

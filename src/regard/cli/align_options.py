@@ -18,7 +18,6 @@ __all__ = [
     "METHODS",
     "link_options",
     "links_of",
-    "refuse_existing",
     "require_directions",
     "write_or_say",
 ]
@@ -117,36 +116,6 @@ def links_of(
         return links_by(rule, alignment, backward, least=least, method=method)
     except RegardError as error:
         raise type(error)(f"{where}: {error}") from error
-
-
-def refuse_existing(out: str, force: bool, *inputs: str) -> None:
-    """Refuse an output that is an input, or that exists and may not be written over.
-
-    Raises
-    ------
-    InputError
-        It is so.
-    """
-    import os
-
-    there = [path for path in inputs if os.path.exists(path)]
-    if os.path.exists(out) and any(os.path.samefile(out, path) for path in there):
-        raise InputError(
-            explain(
-                f"{out}: the output is the input",
-                expected="another file to write to",
-                got="a file that is read",
-            )
-        )
-    if os.path.exists(out) and not force:
-        raise InputError(
-            explain(
-                f"{out}: the file exists",
-                expected="a new file",
-                got="one that would be written over",
-                help="choose another name, or give --force",
-            )
-        )
 
 
 def write_or_say(out: str | None, links: "Sequence[Links]", form: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.alignment.symmetrize import METHODS as SYMMETRISED
-from regard.cli.example import ExampleCommand
+from regard.cli.example import RecordedCommand, as_given
 from regard.cli.options import THREADS, Number, Where
 from regard.cli.stop import before_stopping
 from regard.cli.streams import say, written
@@ -32,7 +32,7 @@ regard align links aligner few.tsv --matrices few.jsonl && regard show few.jsonl
 _METHODS = ("agreeing", "mutual", "itermax", "forward", "backward", *SYMMETRISED)
 
 
-@click.command(cls=ExampleCommand, example=_TRAIN)
+@click.command(cls=RecordedCommand, example=_TRAIN)
 @click.argument("corpus", type=Where(no_dash=True))
 @click.argument("target", type=Where(no_dash=True), required=False)
 @click.option("--out", required=True, type=Where(), help="Directory to write.")
@@ -105,7 +105,7 @@ def train(
     if epochs is not None:
         chosen["epochs"] = epochs
     settings = AlignerSettings(time_budget=time_budget or 0.0, agree=not no_agree, **chosen)
-    command = shlex.join(["regard", *sys.argv[1:]])
+    command = shlex.join(["regard", "align", "train", *as_given()])
     pairs = read_pairs(corpus, target)
     go_on = f"go on with  {command}{'' if resume else ' --resume'}"
     try:
@@ -134,7 +134,7 @@ def train(
     return 0
 
 
-@click.command(cls=ExampleCommand, example=_LINKS)
+@click.command(cls=RecordedCommand, example=_LINKS)
 @click.argument("directory", type=Where(no_dash=True))
 @click.argument("corpus", type=Where(no_dash=True))
 @click.argument("target", type=Where(no_dash=True), required=False)
@@ -195,7 +195,7 @@ def links(
     aligner = TrainedAligner.load(directory)
     pairs = read_pairs(corpus, target)
     if matrices is not None:
-        made_by = {"command": shlex.join(["regard", *sys.argv[1:]])}
+        made_by = {"command": shlex.join(["regard", "align", "links", *as_given()])}
         records = aligner.records(pairs, direction=direction, made_by=made_by)
         write_collection(matrices, records, force=force)
         if out is None:

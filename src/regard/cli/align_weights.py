@@ -7,12 +7,12 @@ import click
 from regard.cli.align_options import (
     link_options,
     links_of,
-    refuse_existing,
     require_directions,
     write_or_say,
 )
 from regard.cli.example import ExampleCommand
 from regard.cli.options import Number, Where
+from regard.cli.streams import refuse_existing
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ regard align extract en-de.npz de-en.npz --rule itermax --out links.txt
 regard align extract transformer.npz --layer 4 --shift 1 --pieces sentencepiece
 """
 _MOST = 10_000_000  # sentences
-_NOTHING = "∅"
 _MARKERS = click.Choice(["sentencepiece", "bpe", "wordpiece", "gpt2"])
 
 
@@ -75,6 +74,7 @@ def extract(
     `regard align words` had to leave out.
     """
     from regard.alignment.collection_files import read_collection
+    from regard.alignment.links import NO_WORD
 
     require_directions(
         rule, least, both=backward is not None, help="a second file is the other one"
@@ -102,7 +102,7 @@ def extract(
             back = _alignment(turned, at, layer, head, shift, source, target)
         found = links_of(read, back, where, rule=rule, least=least, method=method)
         # The aligner's last column is for words that have no counterpart.
-        none = len(read.source) - 1 if read.source[-1] == _NOTHING else -1
+        none = len(read.source) - 1 if read.source[-1] == NO_WORD else -1
         links.append(frozenset((at, to) for at, to in found if at != none))
     write_or_say(out, _placed(links, one), form)
     return 0

@@ -8,7 +8,6 @@ import click
 from regard.cli.align_options import (
     link_options,
     links_of,
-    refuse_existing,
     require_directions,
     write_or_say,
 )
@@ -16,6 +15,7 @@ from regard.cli.column_options import COLUMN_OPTIONS, chosen_columns, column_opt
 from regard.cli.example import ExampleCommand
 from regard.cli.options import THREADS, Number, Where
 from regard.cli.search_options import with_option
+from regard.cli.streams import refuse_existing
 from regard.errors import InputError, explain
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.example import ExampleCommand
+from regard.cli.example import RecordedCommand, as_given
 from regard.cli.options import Number, Where
 from regard.cli.stop import before_stopping
-from regard.cli.streams import say
+from regard.cli.streams import refuse_existing, say
 from regard.cli.train_options import Duration
 from regard.errors import InputError, RegardError, explain
 
@@ -32,15 +32,7 @@ regard audit reproduce copy
 """
 
 
-class _Audit(ExampleCommand):
-    """Keeps the arguments as they were given, for the line that repeats the run."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["regard.arguments"] = list(args)
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=_Audit, example=_EXAMPLE)
+@click.command(cls=RecordedCommand, example=_EXAMPLE)
 @click.argument("target", nargs=-1, metavar="MODEL.py:CASE | reproduce NAME")
 @click.option("--data", type=Where(no_dash=True), help="Inputs: *.jsonl, or a text a line.")
 @click.option("--n", type=Number(int, 20, 10**6), default=500, show_default=True)
@@ -63,9 +55,7 @@ class _Audit(ExampleCommand):
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
-@click.pass_context
 def audit(
-    ctx: click.Context,
     *,
     target: tuple[str, ...],
     data: str | None,
@@ -126,8 +116,8 @@ def audit(
             )
         )
     _refuse_one_for_two({"--out": out, "--json": json_out, "--data": data, "--resume": resume})
-    for path in (out, json_out):
-        _refuse_existing(path, force)
+    for path in filter(None, (out, json_out)):
+        refuse_existing(path, force)
     from regard.audit.inputs import read_inputs
     from regard.audit.run import audit as run_audit
     from regard.audit.target import load_case
@@ -145,7 +135,7 @@ def audit(
             budget=budget,
             resume=resume,
             progress=progress.show,
-            command=shlex.join(["regard", "audit", *ctx.meta["regard.arguments"]]),
+            command=shlex.join(["regard", "audit", *as_given()]),
         )
     _write(found, out, json_out)
     _tell(found, form)
@@ -236,18 +226,6 @@ def _refuse_one_for_two(paths: dict[str, str | None]) -> None:
                     got=path,
                 )
             )
-
-
-def _refuse_existing(path: str | None, force: bool) -> None:
-    if path is not None and not force and Path(path).exists():
-        raise InputError(
-            explain(
-                f"{path}: the file exists",
-                expected="a new file",
-                got="one that would be written over",
-                help="choose another name, or give --force",
-            )
-        )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.check_options import contract_options, statements
-from regard.cli.example import ExampleCommand
+from regard.cli.example import RecordedCommand, as_given
 from regard.cli.options import Number, Where
 from regard.cli.streams import Sink, opened, written
 from regard.errors import InputError, explain
@@ -36,15 +36,7 @@ regard check src/ --fix
 """
 
 
-class _Check(ExampleCommand):
-    """Keeps the arguments as they were given, for the line that repeats the run."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["regard.arguments"] = list(args)
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=_Check, example=_EXAMPLE)
+@click.command(cls=RecordedCommand, example=_EXAMPLE)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @click.option("--contract", type=Where(no_dash=True), help="What you declare: JSON or TOML.")
 @contract_options
@@ -95,8 +87,7 @@ class _Check(ExampleCommand):
     type=Where(),
     help='Answer lines {"id", "target", "contract"} of a file with a line of JSON each.',
 )
-@click.pass_context
-def check(ctx: click.Context, /, **given: Any) -> int:
+def check(**given: Any) -> int:
     """Check attention code by running it: find the bug, blame the line, prove the fix.
 
     A TARGET is file.py:name, file.py:Class.method, package.module:name, or a file or folder
@@ -111,7 +102,7 @@ def check(ctx: click.Context, /, **given: Any) -> int:
     targets the highest counts: 2 if one could not be checked, whatever was found in others.
     Accept a finding with a comment on its line: # regard: ignore[RG205] reason
     """
-    _repeat(ctx, given["seed"])
+    _repeat(given["seed"])
     if given["batch"] is not None:
         return _batch(given)
     return _Run(given).run()
@@ -245,7 +236,7 @@ class _Run:
             reports,
             color=color,
             width=shutil.get_terminal_size().columns if out.is_terminal else 80,
-            command=_command(click.get_current_context(), self._given["seed"]),
+            command=_command(self._given["seed"]),
             fail_on=self._given["fail_on"],
         )
 
@@ -352,8 +343,8 @@ def _colors(out: Sink) -> bool:
     return out.is_terminal and not dumb
 
 
-def _command(ctx: click.Context, seed: int) -> str:
-    arguments = ctx.meta["regard.arguments"]
+def _command(seed: int) -> str:
+    arguments = as_given()
     if not any(argument.startswith("--seed") for argument in arguments):
         # Before what follows a bare --, which is a target whatever it looks like.
         at = arguments.index("--") if "--" in arguments else len(arguments)
@@ -361,8 +352,8 @@ def _command(ctx: click.Context, seed: int) -> str:
     return shlex.join(["regard", "check", *arguments])
 
 
-def _repeat(ctx: click.Context, seed: int) -> None:
-    _say(f"repeat: {_command(ctx, seed)}")
+def _repeat(seed: int) -> None:
+    _say(f"repeat: {_command(seed)}")
 
 
 def _once() -> Callable[[str], None]:

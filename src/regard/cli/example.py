@@ -1,10 +1,12 @@
-"""Commands and groups whose help begins with a working example."""
+"""Commands and groups whose help begins with a working example, and what they were given."""
 
 from typing import Any
 
 import click
 
-__all__ = ["ExampleCommand", "write_example"]
+__all__ = ["ExampleCommand", "RecordedCommand", "as_given", "write_example"]
+
+_GIVEN = "regard.arguments"
 
 
 class ExampleCommand(click.Command):
@@ -24,6 +26,20 @@ class ExampleCommand(click.Command):
         """Write the example, then what click writes."""
         write_example(self.example, formatter)
         super().format_help(ctx, formatter)
+
+
+class RecordedCommand(ExampleCommand):
+    """Keeps its arguments as they were given, for the line that repeats the run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments, then read them as click does."""
+        ctx.meta[_GIVEN] = list(args)
+        return super().parse_args(ctx, args)
+
+
+def as_given() -> list[str]:
+    """Return the arguments of the :class:`RecordedCommand` that is running."""
+    return list(click.get_current_context().meta[_GIVEN])
 
 
 def write_example(example: str, formatter: click.HelpFormatter) -> None:

@@ -13,7 +13,7 @@ from regard.cli.stop import before_stopping
 from regard.errors import InputError, explain
 from regard.files import replacing, unreadable, unwritable
 
-__all__ = ["Sink", "flush", "opened", "say", "silence", "written"]
+__all__ = ["Sink", "flush", "opened", "refuse_existing", "say", "silence", "written"]
 
 _STDOUT = "standard output"
 
@@ -203,6 +203,34 @@ def _remover(name: str) -> Callable[[], None]:
             os.unlink(name)
 
     return remove
+
+
+def refuse_existing(out: str, force: bool, *inputs: str) -> None:
+    """Refuse an output that is an input, or that exists and may not be written over.
+
+    Raises
+    ------
+    InputError
+        It is so.
+    """
+    there = [path for path in inputs if os.path.exists(path)]
+    if os.path.exists(out) and any(os.path.samefile(out, path) for path in there):
+        raise InputError(
+            explain(
+                f"{out}: the output is the input",
+                expected="another file to write to",
+                got="a file that is read",
+            )
+        )
+    if os.path.exists(out) and not force:
+        raise InputError(
+            explain(
+                f"{out}: the file exists",
+                expected="a new file",
+                got="one that would be written over",
+                help="choose another name, or give --force",
+            )
+        )
 
 
 def _check(path: Path, output: str, source: str | None, force: bool, example: str) -> None:

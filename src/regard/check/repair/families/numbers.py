@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from regard.check.repair.families.base import Change, change, family, literal, turned
 from regard.check.repair.program import Program
+from regard.check.sizes import Sizes
+from regard.errors import InputError
 
 _COMPARISONS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Eq: ("!=", ">", "<"),
@@ -75,16 +77,15 @@ def _leaves_nothing(parent: ast.AST, bound: ast.AST, value: float) -> bool:
     return low is not None and high is not None and low >= high
 
 
-def _computed(node: ast.AST | None) -> float | None:
+def _computed(node: ast.expr | None) -> float | None:
     """Return a number that stands there, or that is computed from such."""
-    known = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
-    if node is None or not all(isinstance(each, known) for each in ast.walk(node)):
+    if node is None or any(isinstance(each, ast.Name) for each in ast.walk(node)):
         return None
     try:
-        found = ast.unparse(node)
-        return float(eval(found, {"__builtins__": {}}))  # numbers and signs alone
-    except (ArithmeticError, TypeError, ValueError):
+        found = Sizes().value(ast.unparse(node))
+    except InputError:
         return None
+    return found if isinstance(found, int | float) else None
 
 
 @family("shift")
