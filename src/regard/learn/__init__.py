@@ -8,7 +8,8 @@ A lesson is one file, ``lessons/NN-name.md``: Markdown that the documentation si
 - :mod:`~regard.learn.execute` runs a lesson's blocks in one namespace, in a folder of its own;
 - :mod:`~regard.learn.compare` says where a lesson prints something else than what ran;
 - :mod:`~regard.learn.rewrite` puts what ran into the lesson, so that no number is typed;
-- :mod:`~regard.learn.figures` has the interactive figures;
+- :mod:`~regard.learn.figures` has the interactive figures, :mod:`~regard.learn.quiz` the
+  questions, :mod:`~regard.learn.script` the script of a page that starts both;
 - :mod:`~regard.learn.diagrams` draws the diagrams, :mod:`~regard.learn.mathml` the equations;
 - :mod:`~regard.learn.html`, :mod:`~regard.learn.page` and :mod:`~regard.learn.site` make pages
   that open from disk without a request, with what an installed package has.
