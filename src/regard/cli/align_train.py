@@ -190,6 +190,7 @@ def links(
     from regard.aligner.links import LEAST
     from regard.aligner.trained import TrainedAligner
     from regard.alignment.collection_files import write_collection
+    from regard.alignment.link_files import link_lines
 
     torch.set_num_threads(threads)
     aligner = TrainedAligner.load(directory)
@@ -202,8 +203,8 @@ def links(
             return 0
     found = aligner.links(pairs, method, LEAST if threshold is None else threshold)
     with written(out, source=corpus, force=force, example="links.txt") as sink:
-        for each in found:
-            sink.write(" ".join(f"{s}-{t}" for s, t in sorted(each)) + "\n")
+        for line in link_lines(found):
+            sink.write(line + "\n")
     return 0
 
 

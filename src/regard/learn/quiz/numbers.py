@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import regard as rg
+from regard.alignment.link_files import link_lines
 from regard.alignment.links import Gold
 from regard.alignment.score import score_alignments
 from regard.learn.quiz.question import Made
@@ -280,7 +281,7 @@ def error_rate(draw: random.Random) -> Made:
     right, counts = found.aer, [len(system & sure), len(system & possible), len(system)]
 
     def told(links: set[tuple[int, int]]) -> str:
-        return " ".join(f"{i}-{j}" for i, j in sorted(links))
+        return link_lines([frozenset(links)])[0]
 
     return Made(
         f"Sure links {told(sure)}, possible links {told(possible)}; a system gives "
