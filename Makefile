@@ -84,7 +84,8 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/decoder.py
+	$(BIN)/python benchmarks/decoder.py --json docs/results/decoder.json
+	$(BIN)/python benchmarks/additive_page.py
 
 bench-additive: $(VENV)/.dev
 	$(BIN)/python benchmarks/additive.py --json docs/results/additive.json

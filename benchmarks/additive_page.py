@@ -1,4 +1,4 @@
-"""Write docs/kernels.md and its figure from docs/results/additive.json.
+"""Write docs/kernels.md and its figure from docs/results/additive.json and decoder.json.
 
 python benchmarks/additive_page.py            # writes both; the figure needs matplotlib
 python benchmarks/additive_page.py --check    # fails where the page is not the JSON's
@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from decoder_tables import decoder_lines
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "additive.json"
+DECODER = ROOT / "docs" / "results" / "decoder.json"
 FIGURE = ROOT / "docs" / "results" / "additive_scaling.svg"
 PAGE = ROOT / "docs" / "kernels.md"
 
@@ -33,8 +36,8 @@ _ALLOCATORS = {
 }
 
 
-def page(results: dict[str, Any]) -> str:
-    """Return the page's text."""
+def page(results: dict[str, Any], decoder: dict[str, Any] | None = None) -> str:
+    """Return the page's text; without `decoder` the part about decoders is left out."""
     lines = [_HEAD, ""]
     for allocator, found in results["allocators"].items():
         lines += [f"## Memory {_ALLOCATORS[allocator]}", ""]
@@ -52,8 +55,9 @@ def page(results: dict[str, Any]) -> str:
             "![Forward times over T and d_attn](results/additive_scaling.svg)",
             "",
         ]
+    lines += [] if decoder is None else decoder_lines(decoder)
     lines += [
-        "## How this was made",
+        "## How the tables of additive scores were made",
         "",
         f"`{results['command']}` on {results['date']}, {results['repeats']} repetitions, a",
         f"load average of {results['load_average']:.1f} at the end, one",
@@ -181,7 +185,8 @@ def main() -> int:
         print(f"there are no results in {RESULTS}", file=sys.stderr)
         return 2
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    wanted = page(results)
+    decoder = json.loads(DECODER.read_text(encoding="utf-8")) if DECODER.exists() else None
+    wanted = page(results, decoder)
     if check:
         return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted)
     PAGE.write_text(wanted, encoding="utf-8")

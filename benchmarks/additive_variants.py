@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from regard.kernels import arrays, fused, native
-from regard.kernels.additive import additive_scores
+from regard.kernels.attention import additive_attention
 from regard.kernels.choose import VARIABLE
 
 __all__ = ["Variant", "plain", "variants"]
@@ -46,11 +46,11 @@ def variants(*, compiled: bool = True) -> list[Variant]:
     found = [Variant("eager torch", _with_softmax(plain))]
     found += _compiled(compiled)
     found += [_keras(), _opennmt(), _joeynmt()]
-    found += [Variant("regard blocks, torch", _with_softmax(_regards("blocks")))]
+    found += [Variant("regard blocks, torch", _regards("blocks"))]
     found += [Variant("plain numpy", _numpy("off"), trains=False)]
     found += [Variant("regard blocks, numpy", _numpy("blocks"), trains=False)]
     if native.available():
-        found += [Variant("regard native, torch", _with_softmax(_regards("native")))]
+        found += [Variant("regard native, torch", _regards("native"))]
         found += [Variant("regard native, numpy", _numpy("native"), trains=False)]
     else:
         reason = str(native.reason())
@@ -60,12 +60,12 @@ def variants(*, compiled: bool = True) -> list[Variant]:
     return found
 
 
-def _regards(path: str) -> Scores:
-    def scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+def _regards(path: str) -> Attend:
+    def attend(query: Tensor, key: Tensor, v: Tensor, value: Tensor) -> Tensor:
         os.environ[VARIABLE] = path
-        return additive_scores(query, key, v)
+        return additive_attention(query, key, v, value, need_weights=False)[0]
 
-    return scores
+    return attend
 
 
 def _with_softmax(scores: Scores) -> Attend:

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repositor
 
 
 @pytest.fixture
-def script():
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     spec = importlib.util.spec_from_file_location("additive_page", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
@@ -73,6 +74,35 @@ def test_the_page_shows_each_figure_and_why_one_is_missing(script):
     assert "under a load of 0.5" in script.page(_results())
 
 
+def _decoder():
+    row = {
+        "batch": 64,
+        "T": 50,
+        "d": 256,
+        "d_attn": 31,
+        "tutorial_ms": 800.0,
+        "regard_ms": 200.0,
+    }
+    step = {"batch": 64, "T": 50, "d": 256, "eager_us": 900.0, "regard_us": 300.0}
+    return {
+        **{"command": "python benchmarks/decoder.py", "date": "2000-01-01"},
+        "load_average": 0.75,
+        "allocators": {
+            "default": {
+                "rows": [{**row, "products_ms": 100.0, "ratio": 4.0, "most": 8.0}],
+                "steps": [{**step, "reading_us": 150.0, "ratio": 3.0, "most": 6.0}],
+            }
+        },
+    }
+
+
+def test_the_part_about_decoders_shows_the_ratio_and_what_it_can_be_at_most(script):
+    lines = script.page(_results(), _decoder()).splitlines()
+    assert "| default | 64 | 50 | 256 | 31 | 800.0 | 200.0 | 100.0 | 4.0 | 8.0 |" in lines
+    assert "| default | 64 | 50 | 256 | 900 | 300 | 150 | 3.0 | 6.0 |" in lines
+    assert "One decoding step" not in script.page(_results())
+
+
 def test_a_limit_that_could_not_be_measured_is_said_so(script):
     results = _results()
     results["allocators"]["default"]["register_limit"] = "no C++ compiler was found"
@@ -89,13 +119,16 @@ def test_what_a_system_cannot_tell_is_said_to_be_not_measured(script, missing):
 
 def test_the_check_notices_a_page_that_is_not_the_results(script, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["additive_page.py", "--check"])
-    for name in ("RESULTS", "PAGE", "FIGURE"):
+    for name in ("RESULTS", "DECODER", "PAGE", "FIGURE"):
         monkeypatch.setattr(script, name, tmp_path / name)
     assert script.main() == 0  # nothing was measured, nothing is claimed
     script.RESULTS.write_text(json.dumps(_results()), encoding="utf-8")
     assert script.main() == 1
     script.PAGE.write_text(script.page(_results()), encoding="utf-8")
     assert script.main() == 0
+    script.DECODER.write_text(json.dumps(_decoder()), encoding="utf-8")
+    assert script.main() == 1
+    script.DECODER.unlink()
     script.RESULTS.unlink()
     assert script.main() == 1
 
@@ -103,4 +136,8 @@ def test_the_check_notices_a_page_that_is_not_the_results(script, monkeypatch, t
 def test_the_committed_page_is_what_the_committed_results_say(script):
     if not script.RESULTS.exists():
         pytest.skip("no results are committed yet")
-    assert script.PAGE.read_text() == script.page(json.loads(script.RESULTS.read_text()))
+    results, decoder = (
+        json.loads(path.read_text()) if path.exists() else None
+        for path in (script.RESULTS, script.DECODER)
+    )
+    assert script.PAGE.read_text() == script.page(results, decoder)

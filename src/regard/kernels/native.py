@@ -29,16 +29,19 @@ __all__ = [
     "forward",
     "reason",
     "require_float32",
+    "sizes_of",
     "variants",
 ]
 
-_INTERFACE = 2
+_INTERFACE = 3
 _VARIANTS = ("plain", "avx2", "avx512", "avx512r")  # in the order of dispatch.cpp
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 # Of every function after the variant; the same order as in csrc/interface.h.
 _ARGUMENTS: dict[str, list[Any]] = {
     "regard_forward": [*[_POINTER] * 5, *[_INT] * 4, ctypes.c_int],
     "regard_backward": [*[_POINTER] * 8, *[_INT] * 4, ctypes.c_int],
+    "regard_attend": [*[_POINTER] * 5, *[_INT] * 4, ctypes.c_int],
+    "regard_softmax_backward": [_POINTER, _POINTER, _INT, _INT],
     "regard_prepare": [_POINTER, _POINTER, ctypes.c_int],
     "regard_step_forward": [*[_POINTER] * 2, _INT, *[_POINTER] * 5, ctypes.c_int],
     "regard_step_backward": [
@@ -123,7 +126,8 @@ def additive_scores(
     ConventionError
         This processor, or this library, has no such variant.
     """
-    sizes = _sizes("additive_scores", query, key)
+    require_float32("additive_scores", query)
+    sizes = sizes_of(query, key)
     given = [np.ascontiguousarray(each) for each in (query, key, v)]
     mask = None if key_mask is None else np.ascontiguousarray(key_mask)
     scores = np.empty((*query.shape[:-1], key.shape[-2]), np.float32)
@@ -160,7 +164,8 @@ def additive_gradients(
     ShapeError, MaskError, BackendError, ConventionError
         As :func:`additive_scores` raises them.
     """
-    sizes = _sizes("additive_gradients", query, key)
+    require_float32("additive_gradients", query)
+    sizes = sizes_of(query, key)
     given = [np.ascontiguousarray(each) for each in (query, key, v)]
     mask = None if key_mask is None else np.ascontiguousarray(key_mask)
     found = [np.empty(each.shape, np.float32) for each in given]
@@ -255,8 +260,8 @@ def require_float32(call: str, array: Any) -> None:
     )
 
 
-def _sizes(call: str, query: Any, key: Any) -> Sizes:
-    require_float32(call, query)
+def sizes_of(query: Any, key: Any) -> Sizes:
+    """Return the axes of (*batch, T_dec, d_attn) and (*batch, T_enc, d_attn)."""
     return Sizes(prod(query.shape[:-2]), query.shape[-2], key.shape[-2], query.shape[-1])
 
 

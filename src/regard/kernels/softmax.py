@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.kernels.transforms import by_hand
 
-__all__ = ["masked_softmax"]
+__all__ = ["both", "masked_softmax"]
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -41,6 +41,19 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     forbidden = infinite if forbidden is None else forbidden | infinite
     work = work.clamp(max=torch.finfo(work.dtype).max)
     return _softmax(work, forbidden).to(scores.dtype)
+
+
+def both(key_mask: Tensor | None, mask: Tensor | None) -> Tensor | None:
+    """Return one mask for keys (*batch, T_enc) and for pairs (*batch, T_dec, T_enc).
+
+    Returns
+    -------
+    may : (*batch, T_dec, T_enc) or (*batch, 1, T_enc), bool, or None
+        True where both allow it.
+    """
+    if key_mask is None:
+        return mask
+    return key_mask.unsqueeze(-2) if mask is None else mask & key_mask.unsqueeze(-2)
 
 
 def _softmax(work: Tensor, forbidden: Tensor | None) -> Tensor:

@@ -12,6 +12,7 @@ from regard.attention.attend import Attended
 from regard.attention.normalizers import Normalizer
 from regard.errors import ConventionError, explain
 from regard.kernels.additive import additive_scores
+from regard.kernels.attention import additive_attention
 from regard.kernels.prepared import PreparedKeys
 from regard.kernels.steps import native_step, step_applies
 from regard.nn.memory import Memory, clear, key_mask_of, require_own
@@ -142,7 +143,15 @@ class Attention(nn.Module):
             may = mask if may is None else mask & may
         if may is not None:
             query = clear(query, may.any(-1).expand(query.shape[:-1]))
-        context, weights = self._attend(query, memory, may, by_key=mask is None)
+        if self.normalizer == "softmax" and self._additive() is not None:
+            return Attended(
+                *self._attend_additively(
+                    query, memory, None if mask is None else may, need_weights=need_weights
+                )
+            )
+        weights = normalize(self.normalizer, self._scores(query, memory), may)
+        # Under autocast the two can differ in type here, and only here.
+        context = torch.matmul(weights.to(memory.value.dtype), memory.value)
         return Attended(context, weights if need_weights else None)
 
     def _remember(
@@ -161,18 +170,27 @@ class Attention(nn.Module):
             prepared=None if self._additive() is None else PreparedKeys(projected, key_mask),
         )
 
-    def _attend(
-        self, query: Tensor, memory: Memory, may: Tensor | None, *, by_key: bool
-    ) -> tuple[Tensor, Tensor]:
-        """Return context and weights; `by_key` where `may` is the memory's own mask."""
-        keys, additive = memory.prepared, self._additive()
-        if by_key and keys is not None and additive and self.normalizer == "softmax":
-            W, v = additive
-            if step_applies(query, keys, memory.value, W, v):
-                return native_step(functional.linear(query, W), keys, v, memory.value)
-        weights = normalize(self.normalizer, self._scores(query, memory), may)
-        # Under autocast the two can differ in type here, and only here.
-        return torch.matmul(weights.to(memory.value.dtype), memory.value), weights
+    def _attend_additively(
+        self, query: Tensor, memory: Memory, mask: Tensor | None, *, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return context and weights; `mask` where there is more than the memory's own."""
+        additive = self._additive()
+        assert additive is not None  # it was asked
+        W, v = additive
+        key, value, keys = memory.projected, memory.value, memory.prepared
+        if mask is None and keys is not None and step_applies(query, keys, value, W, v):
+            context, weights = native_step(functional.linear(query, W), keys, v, value)
+            return context, weights if need_weights else None
+        return additive_attention(
+            functional.linear(query, W).to(key.dtype),
+            key,
+            v.to(key.dtype),
+            value,
+            keys=keys,
+            key_mask=memory.key_mask,
+            mask=mask,
+            need_weights=need_weights,
+        )
 
     def _dtype(self) -> torch.dtype | None:
         return next((each.dtype for each in self.parameters()), None)

@@ -32,7 +32,7 @@ const Functions* functions(int variant) {
 }  // namespace
 
 // Counts changes of this interface; the loader refuses a library of another count.
-EXPORT int regard_interface() { return 2; }
+EXPORT int regard_interface() { return 3; }
 
 EXPORT int regard_supports(int variant) {
   if (variant == PLAIN) return 1;
@@ -75,6 +75,22 @@ EXPORT int regard_backward(int variant, const float* query, const float* key, co
   if (!found) return UNSUPPORTED;
   return found->backward(query, key, v, key_mask, grad, d_query, d_key, d_v, batch, T_dec,
                          T_enc, d, threads);
+}
+
+EXPORT int regard_attend(int variant, const float* query, const float* key, const float* v,
+                         const uint8_t* key_mask, const Attention* asked, int64_t batch,
+                         int64_t T_dec, int64_t T_enc, int64_t d, int threads) {
+  const Functions* found = functions(variant);
+  if (!found) return UNSUPPORTED;
+  return found->attend(query, key, v, key_mask, asked, batch, T_dec, T_enc, d, threads);
+}
+
+EXPORT int regard_softmax_backward(int variant, const float* weights, float* grad,
+                                   int64_t rows, int64_t n) {
+  const Functions* found = functions(variant);
+  if (!found) return UNSUPPORTED;
+  found->softmax_backward(weights, grad, rows, n);
+  return 0;
 }
 
 EXPORT int regard_prepare(int variant, const Keys* keys, const uint8_t* key_mask,

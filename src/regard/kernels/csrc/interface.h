@@ -30,6 +30,15 @@ struct Step {
   int64_t d_v;
 };
 
+// What is to be read with the weights of many queries.
+struct Attention {
+  const float* value;   // (batch, T_enc, d_v)
+  int64_t d_v;
+  const uint8_t* mask;  // (batch, T_dec, T_enc), 0 = may not attend; or null
+  float* weights;       // (batch, T_dec, T_enc), written; or null
+  float* context;       // (batch, T_dec, d_v), written
+};
+
 // What all steps of one GRU share.
 struct Gru {
   const float* bias;      // (3 d_s): the state's half
@@ -46,6 +55,11 @@ struct Functions {
                   const uint8_t* key_mask, const float* grad, float* d_query, float* d_key,
                   float* d_v, int64_t batch, int64_t T_dec, int64_t T_enc, int64_t d,
                   int threads);
+  int (*attend)(const float* query, const float* key, const float* v, const uint8_t* key_mask,
+                const Attention* asked, int64_t batch, int64_t T_dec, int64_t T_enc, int64_t d,
+                int threads);
+  // grad comes in by weights (rows, n) and goes out by their scores.
+  void (*softmax_backward)(const float* weights, float* grad, int64_t rows, int64_t n);
   int (*prepare)(const Keys* keys, const uint8_t* key_mask, int threads);
   int (*step_forward)(const Step* step, const float* query, int64_t query_stride,
                       float* factors, uint8_t* kinds, float* scores, float* weights,

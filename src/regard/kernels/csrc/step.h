@@ -10,6 +10,7 @@
 
 #include "interface.h"
 #include "prepare.h"
+#include "softmax.h"
 #include "workers.h"
 
 namespace {
@@ -157,30 +158,6 @@ void step_scores(const Rows& keys, const StepWeights& w, const float* e, float* 
   int64_t k = 0;
   for (; k + N <= keys.n; k += N) step_tile<kind, N>(keys, w, e, k, scores);
   for (; k < keys.n; k++) step_tile<kind, 1>(keys, w, e, k, scores);
-}
-
-// Turn n scores into weights; padded to whole vectors. -inf forbids, +inf shares equally, and a
-// NaN makes all of them NaN.
-void softmax(float* x, int64_t n) {
-  const float lowest = -INFINITY, finite = 3.402823466e38f;
-  float largest = lowest;
-  for (int64_t i = 0; i < n; i++) {
-    if (x[i] > finite) x[i] = finite;
-    if (x[i] > largest) largest = x[i];
-  }
-  if (largest == lowest) largest = 0;
-  for (int64_t i = n; i % L; i++) x[i] = lowest;
-  V total = {};
-  for (int64_t i = 0; i < n; i += L) {
-    V below = load(x + i) - largest;
-    V y = exponential(at_least(below, all(-87.0f)), V{}, 0);
-    y = pick(below < -87.0f, V{}, y);
-    store(x + i, y);
-    total += y;
-  }
-  const float sum = sum_of(total);
-  const float share = sum == 0 ? 0 : 1 / sum;
-  for (int64_t i = 0; i < n; i++) x[i] *= share;
 }
 
 // Add N weighted rows to out. Rows are read from end to end, which is how memory is fastest: what
