@@ -202,7 +202,8 @@ PAGES = (
         "What may be claimed from attention weights: cases, inputs, verdicts and reports.",
         (
             Module("regard.audit.run", ("audit",)),
-            Module("regard.audit.inputs", ("Input", "read_inputs", "steps_of")),
+            Module("regard.audit.inputs", ("Input", "steps_of")),
+            Module("regard.audit.input_files", ("read_inputs",)),
             Module("regard.audit.protocol", ("Case", "FunctionCase", "ReadOut", "Trained")),
             Module("regard.audit.verdict", ("Audit", "ClaimError", "Verdict")),
             Module("regard.audit.from_regard", ("from_regard",)),

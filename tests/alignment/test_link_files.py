@@ -95,7 +95,7 @@ def test_a_short_file_without_a_zero_is_not_guessed_at(tmp_path: Path) -> None:
         f"{path}: it cannot be told whether the file counts from 0 or from 1\n"
         "  expected  the base to be given\n"
         "  got       no position 0 in 1 sentences, which are too few to conclude from\n"
-        "  help      give base 0 or base 1 (on the command line --base)"
+        "  help      give base 0 or base 1 (on the command line --base, of gold --gold-base)"
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from regard.audit.capture import check_capture
 from regard.audit.planted import planted_inputs, train_planted
 from regard.audit.protocol import FunctionCase
+from regard.errors import ShapeError
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,9 @@ def _failed(case, inputs):
     return gates[-1]
 
 
-def test_a_case_that_is_right_passes_all_five_checks(honest, inputs):
+def test_a_case_that_is_right_passes_all_six_checks(honest, inputs):
     gates = check_capture(honest, inputs)
-    assert [gate.outcome for gate in gates] == ["passed"] * 5
+    assert [gate.outcome for gate in gates] == ["passed"] * 6
 
 
 def test_scores_before_softmax_are_stopped(honest, inputs):
@@ -56,6 +57,11 @@ def test_several_rows_are_stopped(honest, inputs):
         honest, weights=lambda batch: [np.stack([row] * 3) for row in honest.weights(batch)]
     )
     assert "several rows" in _failed(case, inputs).said
+
+
+def test_one_number_an_input_is_stopped(honest, inputs):
+    case = _Altered(honest, weights=lambda batch: [1.0] * len(batch))
+    assert "one number for" in _failed(case, inputs).said
 
 
 def test_rows_with_places_of_padding_are_stopped(honest, inputs):
@@ -85,7 +91,62 @@ def test_dropped_out_weights_are_stopped(honest, inputs):
 
     failed = _failed(_Altered(honest, weights=dropped), inputs)
     assert failed.name == "G0.twice"
-    assert "dropout" in failed.said
+    assert failed.said.startswith("asked twice, the weights differ by up to ")
+    # What draws is a generator of the test's own: no dropout is there to be named.
+    assert "draws from one of its own" in failed.said
+    assert "dropout" not in failed.said
+
+
+def test_weights_that_hold_nan_are_stopped_with_the_place(honest, inputs):
+    def holed(batch):
+        rows = honest.weights(batch)
+        for one, row in zip(batch, rows, strict=True):
+            if one.tokens == inputs[7].tokens:
+                row[3] = np.nan
+        return rows
+
+    failed = _failed(_Altered(honest, weights=holed), inputs)
+    assert failed.name == "G0.finite"
+    assert "weights hold NaN: in 1 of 31 inputs, first at token 3, " in failed.said
+    assert f"`{inputs[7].tokens[3]}`" in failed.said
+    assert failed.said.endswith("asked alone, too")
+
+
+def test_weights_that_are_nan_beside_longer_inputs_only_are_told_so(honest, inputs):
+    def holed(batch):
+        rows = honest.weights(batch)
+        longest = max(map(len, rows))
+        return [row if len(row) == longest else row * np.nan for row in rows]
+
+    failed = _failed(_Altered(honest, weights=holed), inputs)
+    assert "asked alone, that input has finite ones" in failed.said
+
+
+def test_answers_that_hold_nan_or_infinity_are_stopped(honest, inputs):
+    case = _Altered(honest, predict=lambda batch: np.full((len(batch), 2), np.nan))
+    assert "answers hold NaN: in 31 of 31 inputs" in _failed(case, inputs).said
+    case = _Altered(honest, predict=lambda batch: np.full((len(batch), 2), np.inf))
+    assert "answers hold an infinite number" in _failed(case, inputs).said
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (lambda texts: None, "weights(): one answer for each input is needed"),
+        (lambda texts: 0.5, "weights(): one answer for each input is needed"),
+        (lambda texts: [[0.5, 0.5]], "weights(): one answer for each input is needed"),
+        (
+            lambda texts: [["a"] * len(text) for text in texts],
+            "weights(): these are no numbers",
+        ),
+        (lambda texts: [[[1.0], [0.5, 0.5]] for _ in texts], "weights(): these are no numbers"),
+    ],
+)
+def test_what_is_no_weights_at_all_is_refused_by_name(inputs, weights, said):
+    case = FunctionCase(lambda texts: np.tile([0.25, 0.75], (len(texts), 1)), weights)
+    with pytest.raises(ShapeError) as caught:
+        check_capture(case, inputs)
+    assert said in str(caught.value)
 
 
 def test_weights_averaged_over_the_batch_are_stopped(honest, inputs):
@@ -109,7 +170,14 @@ def test_weights_of_another_layer_are_stopped(honest, inputs):
 
 def test_a_predict_with_that_does_not_listen_is_stopped(honest, inputs):
     case = _Altered(honest, predict_with=lambda batch, weights: honest.predict(batch))
-    assert "whatever weights" in _failed(case, inputs).said
+    assert _failed(case, inputs).said.endswith("whatever weights it is given")
+    still = np.array([0.25, 0.75])
+    case = FunctionCase(
+        lambda texts: np.tile(still, (len(texts), 1)),
+        lambda texts: [np.eye(len(text))[0] for text in texts],
+        predict_with=lambda texts, rows: np.tile(still, (len(texts), 1)),
+    )
+    assert "predict() answers all 31 inputs the same" in _failed(case, inputs).said
 
 
 def test_without_predict_with_the_output_is_taken_on_trust(honest, inputs):

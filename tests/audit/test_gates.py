@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.audit.gates import decide, share_of_best
+from regard.audit.gates import decide, gain_of
 from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of, sign_flip
 
 
@@ -104,7 +104,7 @@ def test_the_share_is_that_of_the_means_and_not_of_inputs():
     columns = _columns(0.0, 0.0, 0.0, n=2)
     columns["delete.attention.aopc"] = [0.1, 0.3]
     columns["delete.leave-one-out.aopc"] = [0.1, 0.7]
-    assert share_of_best(columns, "delete").value == pytest.approx(0.4 / 0.8)
+    assert gain_of(columns, "delete").value == pytest.approx(0.4 / 0.8)
 
 
 def test_an_interval_of_a_mean_is_as_wide_as_its_standard_error_says():
@@ -112,6 +112,27 @@ def test_an_interval_of_a_mean_is_as_wide_as_its_standard_error_says():
     found = mean_of(values)
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.2 / np.sqrt(401), rel=0.15)
     assert found.n == 401
+
+
+def test_steps_of_one_text_are_drawn_together_so_that_many_narrow_nothing():
+    random = np.random.default_rng(4)
+    of_texts = random.normal(0.3, 0.2, 101)
+    alone = mean_of(of_texts)
+    # Seventeen steps a text that all say what their text says.
+    steps, texts = np.repeat(of_texts, 17), np.repeat(np.arange(101), 17)
+    together = mean_of(steps, groups=texts.tolist())
+    width = together.high - together.low
+    assert width == pytest.approx(alone.high - alone.low, rel=1e-9)
+    assert width > 3 * (mean_of(steps).high - mean_of(steps).low)
+    ratio = ratio_of(steps, np.full(len(steps), 2.0), groups=texts.tolist())
+    assert ratio.high - ratio.low == pytest.approx(width / 2)
+    shifted = steps - of_texts.mean() + 0.01
+    assert sign_flip(shifted, groups=texts.tolist()) > 0.1 > sign_flip(shifted)
+
+
+def test_texts_of_different_lengths_count_by_their_steps():
+    found = mean_of([1.0, 1.0, 1.0, 0.0, None], groups=["a", "a", "a", "b", "c"])
+    assert (found.value, found.low, found.high, found.n) == (0.75, 0.0, 1.0, 4)
 
 
 def test_missing_values_are_left_out_in_pairs():

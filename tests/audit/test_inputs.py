@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from regard.audit.inputs import Input, fingerprint, read_inputs
+from regard.audit.input_files import read_inputs
+from regard.audit.inputs import Input, fingerprint
 from regard.errors import InputError
 
 
@@ -63,6 +64,55 @@ def test_a_line_that_is_no_input_is_named_with_what_it_should_be(tmp_path, line,
     with pytest.raises(InputError, match="line 2") as caught:
         read_inputs(path)
     assert said in str(caught.value)
+
+
+def test_a_tab_separates_the_sides_of_a_pair_which_becomes_steps(tmp_path):
+    path = _file(tmp_path, "le chat\tthe cat", "", "oui\tyes", name="pairs.TSV")
+    found = read_inputs(path)
+    assert [(one.tokens, one.before, one.label) for one in found] == [
+        (("le", "chat"), (), "the"),
+        (("le", "chat"), ("the",), "cat"),
+        (("oui",), (), "yes"),
+    ]
+    letters = read_inputs(path, lambda side, text: list(text))
+    assert letters[0].tokens == tuple("le chat")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("only a text", "1 column: only a text"),
+        ("le chat\tthe cat\t0-0", "3 columns"),
+        ("\tthe cat", "both with text"),
+    ],
+)
+def test_a_line_of_a_table_that_is_no_pair_is_refused(tmp_path, line, said):
+    with pytest.raises(InputError, match="line 2: this is no pair") as caught:
+        read_inputs(_file(tmp_path, "a\tb", line, name="pairs.tsv"))
+    assert said in str(caught.value)
+
+
+def test_the_end_of_a_name_counts_in_upper_case_too_and_a_byte_order_mark_does_not(tmp_path):
+    path = _file(tmp_path, '\ufeff{"text": "a\u2028b"}', '{"tokens": ["c"]}\r', name="D.JSONL")
+    assert [one.tokens for one in read_inputs(path)] == [("a", "b"), ("c",)]
+
+
+def test_texts_are_cut_as_the_model_cuts_them(tmp_path):
+    def cut(texts):
+        return [Input(("[CLS]", *text), fixed=frozenset({0})) for text in texts]
+
+    path = _file(tmp_path, {"text": "ab", "label": "x"}, {"tokens": ["a b"], "gold": [0]})
+    first, second = read_inputs(path, cut=cut)
+    assert first == Input(("[CLS]", "a", "b"), fixed=frozenset({0}), label="x")
+    assert second == Input(("a b",), gold=frozenset({0}))
+    assert read_inputs(_file(tmp_path, "ab", name="t.txt"), cut=cut)[0].tokens[0] == "[CLS]"
+    with pytest.raises(InputError, match="`tokens` beside gold"):
+        read_inputs(_file(tmp_path, {"text": "ab", "gold": [1]}), cut=cut)
+
+
+def test_a_text_for_a_model_that_writes_is_no_input(tmp_path):
+    with pytest.raises(InputError, match="source and target, since the model writes"):
+        read_inputs(_file(tmp_path, "abc", name="t.txt"), lambda side, text: list(text))
 
 
 def test_files_that_cannot_be_used_are_refused(tmp_path):

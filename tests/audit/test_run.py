@@ -9,6 +9,7 @@ from regard.audit import run as module
 from regard.audit.gates import decide
 from regard.audit.inputs import Input
 from regard.audit.measures import MEASURES
+from regard.audit.page import page
 from regard.audit.planted import PlantedCase
 from regard.audit.protocol import FunctionCase
 from regard.audit.run import audit
@@ -180,6 +181,98 @@ def test_too_few_inputs_and_unknown_tests_are_refused(honest_model, planted):
         audit(object(), planted)
 
 
+def test_repeats_count_once_and_are_told(honest_model, planted):
+    once = audit(honest_model, planted, tests=_QUICK)
+    often = audit(honest_model, [*planted, *planted[:23] * 7], tests=_QUICK)
+    assert often.n == once.n == 60
+    assert often.left_out == (("repeated", 161),)
+    assert often.to_dict()["left_out"] == [["repeated", 161]]
+    assert "n 60 (161 repeated)" in text(often)
+    assert [gate.estimate for gate in often.verdict.gates] == [
+        gate.estimate for gate in once.verdict.gates
+    ]
+
+
+def test_one_sentence_many_times_is_too_few_inputs(honest_model, planted):
+    with pytest.raises(InputError, match="too few inputs") as caught:
+        audit(honest_model, planted[:1] * 400)
+    assert "400 of 400, 399 of them repeats" in str(caught.value)
+
+
+def test_many_steps_of_few_texts_are_too_few_inputs(honest_model, planted):
+    class Steps(PlantedCase):
+        reads_before = True
+
+    case = Steps(honest_model.params, name="steps")
+    befores = [("a",) * k for k in range(9)]
+    steps = [Input(one.tokens, before=before) for one in planted[:19] for before in befores]
+    with pytest.raises(InputError, match="too few inputs") as caught:
+        audit(case, steps)
+    assert "171 of 171, steps of 19 texts" in str(caught.value)
+    more = [Input(one.tokens, before=before) for one in planted for before in befores]
+    found = audit(case, more, tests=_QUICK)
+    once = audit(honest_model, planted, tests=_QUICK)
+    rows = [next(t for t in f.tables if t.test == "erase_input").rows[0] for f in (found, once)]
+    wide, narrow = (row.estimate.high - row.estimate.low for row in rows)
+    assert found.n == 500
+    assert wide > 0.8 * narrow  # nine times the steps, not a third of the width
+
+
+def test_of_repeats_the_one_with_marked_tokens_is_kept(honest_model, planted):
+    bare = [Input(one.tokens) for one in planted]
+    found = audit(honest_model, [*bare, *planted], tests=_QUICK)
+    assert found.left_out == (("repeated", 60),)
+    assert any(table.test == "gold_mass" for table in found.tables)
+
+
+def test_steps_of_pairs_are_refused_by_a_case_that_does_not_read_them(planted):
+    case = FunctionCase(lambda texts: np.tile([0.5, 0.5], (len(texts), 1)), lambda texts: [])
+    steps = [Input(one.tokens, before=("a",)) for one in planted]
+    with pytest.raises(InputError, match="the case does not read them"):
+        audit(case, steps)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_whose_output_never_changes_is_refused_in_those_words(planted):
+    case = FunctionCase(
+        lambda texts: np.tile([0.25, 0.75], (len(texts), 1)),
+        lambda texts: [np.full(len(text), 1 / len(text)) for text in texts],
+    )
+    found = audit(case, planted)
+    assert found.verdict.status == "refused"
+    assert [claim.outcome for claim in found.verdict.claims] == [
+        "granted",
+        "refused",
+        "refused",
+    ]
+    assert "the output never changes: none of the erasures moves p(pred)" in found.verdict.text
+    gates = {gate.name: gate for gate in found.verdict.gates}
+    assert gates["G2.moves"].outcome == "failed"
+    assert "there is no F" in gates["G2.share.delete"].said
+    for shown in (text(found), page(found)):
+        assert "nan" not in shown.lower()
+
+
+def test_an_f_above_one_is_no_share_of_anything():
+    noise = np.random.default_rng(0).normal(0, 0.01, 60)
+    columns = {
+        f"{way}.{name}.{amount}": value + noise
+        for way in ("delete", "resample")
+        for amount in ("top1", "aopc")
+        for name, value in (("attention", 0.5), ("random", 0.0), ("leave-one-out", 0.4))
+    }
+    columns["tokens.weight"] = [[0.7, 0.2, 0.1]] * 60
+    columns["tokens.drop"] = [[0.5, 0.0, 0.0]] * 60
+    gates = decide(columns, None)
+    verdict = judge(gates, columns, 60)
+    f = 0.5 / 0.4
+    assert f"attention finds more than any other ranking tried (F {f:.2f})" in verdict.text
+    assert "captures" not in verdict.text
+    said = next(gate.said for gate in gates if gate.name == "G3.share.delete")
+    assert said.endswith("best other ranking leave-one-out, which attention exceeds")
+    assert "share" not in said
+
+
 def test_a_refusal_names_the_way_of_erasing_that_failed_and_its_figures():
     columns = {}
     figures = {
@@ -215,3 +308,14 @@ def test_a_file_that_is_no_unfinished_audit_is_left_alone(tmp_path):
     Store(path, "k").add("test", {"column": [1.0]})
     assert Store(path, "k").done("test") == 1
     assert Store(path, "other").done("test") == 0
+
+
+def test_functions_of_the_package_are_not_hidden_by_modules_of_their_name():
+    import regard.audit
+    import regard.audit.from_regard
+    import regard.audit.from_torch
+    import regard.audit.page
+    import regard.audit.text
+
+    for name in regard.audit.__all__:
+        assert callable(getattr(regard.audit, name)), name

@@ -85,6 +85,46 @@ def test_what_cannot_be_is_refused(tmp_path, capsys, options, said):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a b\tc d\t0-0", "line 2: this is no sentence pair"),
+        ("a ||| b ||| 0-0", "3 columns"),
+        ("only one side", "source<TAB>target, or source ||| target"),
+        (f"{'a ' * 2003}\tb", "sentence pair 2: a sentence is too long"),
+        (f"b\t{'a ' * 500_000}", "1 and 500000 words"),
+    ],
+)
+def test_a_line_that_is_no_pair_of_sentences_is_refused_by_its_number(
+    tmp_path, capsys, line, said
+):
+    (tmp_path / "c.tsv").write_text(f"a\tb\n{line}\n")
+    out = tmp_path / "new"
+    assert run(["align", "train", str(tmp_path / "c.tsv"), "--out", str(out)]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert len(shown) < 700
+    assert not out.exists()
+
+
+def test_long_pairs_are_refused_by_a_trained_aligner_too(aligner, tmp_path, capsys):
+    (tmp_path / "c.tsv").write_text(f"{'a ' * 2003}\tb\n")
+    assert run(["align", "links", aligner, str(tmp_path / "c.tsv")]) == 2
+    assert "at most 2000 words on each side" in capsys.readouterr().err
+
+
+def test_a_corpus_that_is_missing_or_empty_is_called_one(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.tsv").write_text("")
+    out = ["--out", str(tmp_path / "new")]
+    assert run(["align", "train", "empty.tsv", *out]) == 2
+    assert "lines of sentence pairs" in capsys.readouterr().err
+    assert run(["align", "train", "none.tsv", *out]) == 2
+    assert "a file of sentence pairs" in capsys.readouterr().err
+    assert run(["align", "train", "none.en", "none.fr", *out]) == 2
+    assert "a file of sentences" in capsys.readouterr().err
+
+
 def test_a_directory_without_an_aligner_is_named(tmp_path, capsys):
     assert run(["align", "links", str(tmp_path), CORPUS]) == 2
     assert "there is no aligner in it" in capsys.readouterr().err

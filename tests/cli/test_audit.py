@@ -74,7 +74,150 @@ def test_weights_caught_wrongly_are_two_with_the_reason(place, capsys):
     assert _audit(place, "dropped") == 2
     shown = capsys.readouterr().out
     assert "STOPPED AT G0" in shown
-    assert "dropout is on" in " ".join(shown.split())
+    assert "the weights differ by up to" in " ".join(shown.split())
+
+
+_TORCH = """
+import torch
+from torch import nn
+from torch.nn import functional
+import regard.audit as ra
+
+WORDS = [f"w{i}" for i in range(29)] + [f"{k}{i}" for k in ("no", "yes") for i in range(3)]
+
+class Encoder(nn.Module):
+    def __init__(self, masked=True, heads=0, dropout=0.0):
+        super().__init__()
+        torch.manual_seed(1)
+        self.embed = nn.Embedding(len(WORDS) + 1, 12, padding_idx=0)
+        self.score, self.out = nn.Linear(12, 1), nn.Linear(12, 2)
+        self.softmax, self.drop = nn.Softmax(-1), nn.Dropout(dropout)
+        self.attend = nn.MultiheadAttention(12, heads, batch_first=True) if heads else None
+        self.masked = masked
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        if self.attend is not None:
+            x, weights = self.attend(x, x, x, key_padding_mask=ids == 0)
+            return self.out(x[:, 0]), weights[:, 0]
+        scores = self.score(x).squeeze(-1)
+        if self.masked:
+            scores = scores.masked_fill(ids == 0, -1e9)
+        weights = self.drop(self.softmax(scores))
+        return self.out((weights.unsqueeze(-1) * x).sum(1)), weights
+
+def ids(texts):
+    rows = [[1 + WORDS.index(word) for word in text] for text in texts]
+    longest = max(map(len, rows))
+    return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+
+def functions(model):
+    # What a notebook does: run it, keep what comes back.
+    def predict(texts):
+        return model(ids(texts))[0].softmax(-1)
+    def weights(texts):
+        return [row[:len(t)] for t, row in zip(texts, model(ids(texts))[1])]
+    return ra.FunctionCase(predict, weights)
+
+def right(): return functions(Encoder().eval())
+def unmasked(): return functions(Encoder(masked=False).eval())
+def dropped(): return functions(Encoder(dropout=0.5))
+def nothing():
+    model = Encoder().eval()
+    nn.init.constant_(model.score.weight, float("nan"))
+    return functions(model)
+def named(model, part, **more):
+    return ra.from_torch(model, ids, part, **more)
+def named_right(): return named(Encoder(), "softmax")
+def named_unmasked(): return named(Encoder(masked=False), "softmax")
+def named_dropped():
+    found = named(Encoder(dropout=0.5), "softmax")
+    found.module.train()
+    return found
+def named_averaged(): return named(Encoder(heads=3), "attend", row=0)
+def named_head(): return named(Encoder(heads=3), "attend", row=0, head=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "gate", "said"),
+    [
+        ("unmasked", "G0.sums", "weight lies on padding, the mask is missing"),
+        ("dropped", "G0.twice", "in training mode: `drop` (Dropout, dropout 0.5)"),
+        ("nothing", "G0.finite", "parameters with NaN: score.weight"),
+        ("named_unmasked", "G0.sums", "weight lies on padding, the mask is missing"),
+        ("named_dropped", "G0.twice", "in training mode: `drop` (Dropout, dropout 0.5)"),
+        ("named_averaged", "G0.output", "averaged over heads"),
+    ],
+)
+def test_a_plain_pytorch_file_with_wrong_weights_is_stopped_with_the_reason(
+    place, name, gate, said, capsys
+):
+    (place / "net.py").write_text(_TORCH)
+    arguments = ["audit", f"{place / 'net.py'}:{name}", "--data", str(place / "data.jsonl")]
+    assert run([*arguments, "--tests", "uniform"]) == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "STOPPED AT G0" in shown
+    assert f"{gate} failed" in shown
+    assert said in shown
+
+
+@pytest.mark.parametrize("name", ["right", "named_right", "named_head"])
+def test_a_plain_pytorch_file_with_right_weights_passes_g0(place, name, capsys):
+    (place / "net.py").write_text(_TORCH)
+    arguments = ["audit", f"{place / 'net.py'}:{name}", "--data", str(place / "data.jsonl")]
+    assert run([*arguments, "--tests", "uniform", "--require", "L1"]) == 0
+    assert "STOPPED" not in capsys.readouterr().out
+
+
+_WEAK = """
+import numpy as np
+from regard.audit import FunctionCase, Input, train_planted
+
+honest = train_planted().case
+
+def inputs(texts): return [Input(tuple(tokens)) for tokens in texts]
+
+def half(texts):
+    rows = honest.weights(inputs(texts))
+    shifts = [sum(map(ord, "".join(tokens[:2]))) % 3 > 0 for tokens in texts]
+    return [0.6 * np.roll(r, 1) + 0.4 * r if s else r for r, s in zip(rows, shifts)]
+
+case = FunctionCase(lambda texts: honest.predict(inputs(texts)), half)
+"""
+
+
+def test_an_interval_that_spans_a_gate_is_undecided_and_two(place, tmp_path, capsys):
+    (tmp_path / "weak.py").write_text(_WEAK)
+    data, numbers = tmp_path / "few.jsonl", tmp_path / "r.json"
+    lines = (
+        json.dumps({"tokens": list(one.tokens)}) for one in planted_inputs(60, seed=5)[:25]
+    )
+    data.write_text("\n".join(lines))
+    code = run(
+        ["audit", f"{tmp_path / 'weak.py'}:case", "--data", str(data), "--json", str(numbers)]
+    )
+    assert code == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "UNDECIDED (n=25)" in shown
+    assert "more inputs would decide it" in shown
+    open_ = [
+        gate
+        for gate in json.loads(numbers.read_text())["verdict"]["gates"]
+        if gate["outcome"] == "undecided" and gate["estimate"] is not None
+    ]
+    assert open_
+    for gate in open_:
+        assert gate["estimate"]["low"] < gate["threshold"] < gate["estimate"]["high"]
+        assert gate["more"] is None or gate["more"] > 0
+
+
+def test_a_missing_model_is_missed_by_audit_and_not_by_another_verb(place, capsys):
+    arguments = ["audit", str(place / "no.py:case"), "--data", str(place / "data.jsonl")]
+    assert run(arguments) == 2
+    shown = capsys.readouterr().err
+    assert "audit: `" in shown
+    assert "check" not in shown
 
 
 @pytest.mark.parametrize(
@@ -135,7 +278,7 @@ def test_what_a_case_raises_is_told_by_line_and_is_no_verdict(tmp_path, capsys):
         "import regard.audit as ra\n\n\ndef predict(batch):\n    raise KeyError('lost')\n\n\n"
         "case = ra.FunctionCase(predict, predict)\n"
     )
-    (tmp_path / "in.txt").write_text("a b c\n" * 31)
+    (tmp_path / "in.txt").write_text("".join(f"a b c{i}\n" for i in range(31)))
     code = run(["audit", f"{tmp_path / 'model.py'}:case", "--data", str(tmp_path / "in.txt")])
     assert code == 2
     err = capsys.readouterr().err

@@ -8,8 +8,12 @@ import torch
 from torch import Tensor
 
 from regard.aligner.corpus import Sentence, SentencePairs
+from regard.errors import InputError, explain
 
-__all__ = ["Batch", "Bitext", "Words"]
+__all__ = ["LONGEST", "Batch", "Bitext", "Words", "refuse_long"]
+
+LONGEST = 2000
+"""Words of a sentence, at most: memory grows with their square."""
 
 _CELLS = 60_000
 """Word pairs of a batch, padding included: enough to keep the processor busy, and some MB."""
@@ -70,6 +74,11 @@ class Bitext:
     source, target : Words
         Get the corpus's new words.
 
+    Raises
+    ------
+    InputError
+        A sentence is longer than :data:`LONGEST`.
+
     Attributes
     ----------
     batches : tuple of Batch
@@ -79,6 +88,7 @@ class Bitext:
     """
 
     def __init__(self, pairs: SentencePairs, source: Words, target: Words) -> None:
+        refuse_long(pairs)
         self.source, self.target = source, target
         first = [source.numbers(sentence) for sentence in pairs.source]
         second = [target.numbers(sentence) for sentence in pairs.target]
@@ -123,6 +133,27 @@ class Bitext:
         place[theirs[place] != mine] = -1
         place[0] = -1
         return place
+
+
+def refuse_long(pairs: SentencePairs) -> None:
+    """Refuse pairs that memory may not hold: texts, where sentences should stand.
+
+    Raises
+    ------
+    InputError
+        A sentence is longer than :data:`LONGEST`.
+    """
+    for number, sizes in enumerate(pairs.sizes, 1):
+        if max(sizes) > LONGEST:
+            raise InputError(
+                explain(
+                    f"{pairs.name}, sentence pair {number}: a sentence is too long",
+                    expected=f"at most {LONGEST} words on each side",
+                    got=f"{sizes[0]} and {sizes[1]} words",
+                    because="memory grows with the square of the words",
+                    help="give a sentence a line; leave the line out, or cut it on both sides",
+                )
+            )
 
 
 def _grouped(first: list[list[int]], second: list[list[int]]) -> Iterator[tuple[int, ...]]:

@@ -92,9 +92,9 @@ def read_pairs(path: str | Path, target: str | Path | None = None) -> SentencePa
     InputError
         A file cannot be read, a line is no pair, or the two files have not as many lines.
     """
-    lines = text_lines(path)
+    lines = text_lines(path, of="sentence pairs" if target is None else "sentences")
     if target is not None:
-        others = text_lines(target)
+        others = text_lines(target, of="sentences")
         if len(lines) != len(others):
             raise InputError(
                 explain(
@@ -109,13 +109,18 @@ def read_pairs(path: str | Path, target: str | Path | None = None) -> SentencePa
 
 
 def _pair(line: str, number: int, path: str | Path) -> tuple[list[str], list[str]]:
-    source, mark, target = line.partition("\t" if "\t" in line else "|||")
-    if not mark:
+    mark = "\t" if "\t" in line else "|||"
+    columns = line.split(mark)
+    if len(columns) != 2:
+        many = len(columns) > 2
         raise InputError(
             explain(
                 f"{path}, line {number}: this is no sentence pair",
                 expected="source<TAB>target, or source ||| target",
-                got=line[:80],
+                got=f"{len(columns)} columns: {line[:60]}" if many else line[:80],
+                help="`cut -f1,2` keeps the first two columns"
+                if many and mark == "\t"
+                else None,
             )
         )
-    return source.split(), target.split()
+    return columns[0].split(), columns[1].split()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from regard.aligner.bitext import Bitext, Words
+from regard.aligner.bitext import Bitext, Words, refuse_long
 from regard.aligner.corpus import SentencePairs
 from regard.aligner.model import Aligner
 from regard.aligner.settings import AlignerSettings
@@ -97,8 +97,9 @@ def train_aligner(
     Raises
     ------
     InputError
-        No pair has words on both sides, the directory is refused, or a run is taken up with
-        another corpus or other settings.
+        No pair has words on both sides, a sentence is longer than
+        :data:`~regard.aligner.bitext.LONGEST`, the directory is refused, or a run is taken up
+        with another corpus or other settings.
     InterruptedRun
         The process was asked to stop; what was learned in whole passes is kept.
 
@@ -109,6 +110,7 @@ def train_aligner(
     .. [2] Liang, Taskar and Klein, "Alignment by Agreement", HLT-NAACL 2006.
     """
     clock = clock or Clock()
+    refuse_long(pairs)
     place = None if directory is None else Path(directory)
     if place is not None:
         names, ours = (*FILES,), is_aligner

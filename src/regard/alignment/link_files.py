@@ -302,7 +302,7 @@ def _base(raw: list[_Raw], format: Format, count: int, path: Path) -> tuple[int,
             f"{path}: it cannot be told whether the file counts from 0 or from 1",
             expected="the base to be given",
             got=f"no position 0 in {count} sentences, which are too few to conclude from",
-            help="give base 0 or base 1 (on the command line --base)",
+            help="give base 0 or base 1 (on the command line --base, of gold --gold-base)",
         )
     )
 

@@ -10,8 +10,14 @@ from regard.files import unreadable
 __all__ = ["text_lines"]
 
 
-def text_lines(path: str | Path) -> list[str]:
+def text_lines(path: str | Path, *, of: str = "links") -> list[str]:
     """Read a text file's lines, without their ends; a name in ``.gz`` is decompressed.
+
+    Parameters
+    ----------
+    path : path
+    of : str
+        What the lines hold, for messages.
 
     Raises
     ------
@@ -34,7 +40,7 @@ def text_lines(path: str | Path) -> list[str]:
         ) from error
     except OSError as error:
         raise InputError(
-            unreadable(path, error, expected="a file of links", missing="check the path")
+            unreadable(path, error, expected=f"a file of {of}", missing="check the path")
         ) from error
     if data.startswith(b"\x1f\x8b"):
         raise InputError(
@@ -61,6 +67,6 @@ def text_lines(path: str | Path) -> list[str]:
         lines.pop()
     if not lines:
         raise InputError(
-            explain(f"{path}: the file is empty", expected="lines of links", got="nothing")
+            explain(f"{path}: the file is empty", expected=f"lines of {of}", got="nothing")
         )
     return [line.removesuffix("\r") for line in lines]

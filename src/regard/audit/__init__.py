@@ -18,7 +18,8 @@ The modules, and what each owns
 -------------------------------
 ===================  ========================================================================
 what goes in
-``inputs``           one input (or one output step), its erasures, and files of them
+``inputs``           one input (or one output step), and its erasures
+``input_files``      files of them
 ``protocol``         what a case must and may offer, and a case made of functions
 ``target``           from ``model.py:case`` to a case
 ``sample``           inputs with the model's answers, and every further question, batched, once
@@ -44,6 +45,7 @@ what is measured
 ``retrain``          trained again: uniform, other seeds, frozen weights, deceived
 what decides
 ``capture``          G0: are these the weights of the answer
+``randomness``       what is found where two equal calls differ; ``reach`` finds modules
 ``planted``          the control task, its honest and its deceived model
 ``selftest``         G1: the controls are told apart here
 ``gates``            G2, G3, G4 from the columns
@@ -62,6 +64,8 @@ what is shown
 """
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,7 +73,8 @@ if TYPE_CHECKING:
     from regard.audit.from_hf import from_transformers
     from regard.audit.from_regard import from_regard
     from regard.audit.from_torch import from_torch
-    from regard.audit.inputs import Input, read_inputs, steps_of
+    from regard.audit.input_files import read_inputs
+    from regard.audit.inputs import Input, steps_of
     from regard.audit.page import page
     from regard.audit.planted import planted_inputs, train_planted
     from regard.audit.protocol import Case, FunctionCase, ReadOut, Trained
@@ -95,7 +100,7 @@ _HOMES = {
     "from_transformers": "from_hf",
     "page": "page",
     "planted_inputs": "planted",
-    "read_inputs": "inputs",
+    "read_inputs": "input_files",
     "run_selftest": "selftest",
     "steps_of": "inputs",
     "text": "text",
@@ -136,3 +141,15 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(f"regard.audit.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
+
+
+class _Package(types.ModuleType):
+    """A package whose functions are not hidden by submodules of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing the submodule `page` binds it here, where `page` is its function.
+        if not (name in _HOMES and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,7 +1,8 @@
 """G0: are these the weights of the model's answer? Asked before anything is measured.
 
 Weights caught in training mode, before the mask, averaged over heads, or in a batch with longer
-inputs look like weights. Every test below them would measure something else.
+inputs look like weights. Every test below them would measure something else. A gate that fails
+says what it saw; of what may be behind it only what was found.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from regard.audit.inputs import Input
-from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut
+from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut, numbers
+from regard.audit.randomness import what_is_random
+from regard.audit.reach import parameters_with_nan
 from regard.audit.sample import asked_in_batches, probabilities, read_with
 from regard.audit.verdict import Gate
 
@@ -19,6 +22,7 @@ __all__ = ["check_capture"]
 _SUM = 1e-4
 _SAME = 1e-5
 _LOOKED_AT = 64  # inputs
+_SHOWN = 60  # characters of an input
 _ALONE = 8  # of them, asked once more without company
 
 
@@ -32,11 +36,12 @@ def check_capture(case: Case, inputs: Sequence[Input]) -> list[Gate]:
         The first 64 are looked at.
     """
     some = list(inputs[:_LOOKED_AT])
-    rows = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
-    again = [np.asarray(row, dtype=np.float64) for row in asked_in_batches(case.weights, some)]
+    rows = _weights(case, some)
+    again = _weights(case, some)
     found: list[Gate] = []
     checks: tuple[Callable[[], Gate], ...] = (
         lambda: _shape(some, rows),
+        lambda: _finite(case, some, rows),
         lambda: _twice(case, some, rows, again),
         lambda: _sums(case, some, rows),
         lambda: _alone(case, some, rows),
@@ -55,7 +60,9 @@ def _shape(some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
         length = len(one.tokens)
         if row.shape == (length,):
             continue
-        if row.ndim > 1:
+        if not row.ndim:
+            said = f"weights() returned one number for {length} tokens"
+        elif row.ndim > 1:
             said = (
                 f"weights() returned {row.shape} for {length} tokens: several rows; choose one "
                 "layer, head and step, since an average of heads is none of them"
@@ -71,19 +78,46 @@ def _shape(some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     return Gate("G0.shape", rule, "passed", f"so for {len(rows)} inputs")
 
 
+def _finite(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = "weights and answers are finite numbers"
+    for what, ask, found in (
+        ("weights", _weights, rows),
+        ("answers", _answers, _answers(case, some)),
+    ):
+        bad = [k for k, row in enumerate(found) if not np.isfinite(row).all()]
+        if not bad:
+            continue
+        first = some[bad[0]]
+        (alone,) = ask(case, [first])
+        kind = "NaN" if np.isnan(found[bad[0]]).any() else "an infinite number"
+        said = f"{what} hold {kind}: in {len(bad)} of {len(some)} inputs"
+        at = int((~np.isfinite(found[bad[0]])).argmax())
+        place = f" at token {at}, `{first.tokens[at]}`," if what == "weights" else ""
+        said += f", first{place} in `{_clipped(' '.join(first.tokens))}`; asked alone, "
+        said += (
+            "that input has finite ones, so its neighbours in the batch or its padding matter"
+            if np.isfinite(alone).all()
+            else "too"
+        )
+        parameters = parameters_with_nan(case)
+        if parameters:
+            said += f"; parameters with NaN: {', '.join(parameters[:4])}"
+        return Gate("G0.finite", rule, "failed", said)
+    return Gate("G0.finite", rule, "passed", f"so for {len(rows)} inputs")
+
+
 def _twice(
     case: Case, some: Sequence[Input], rows: Sequence[Numbers], again: Sequence[Numbers]
 ) -> Gate:
     rule = f"asked twice, weights and answers are the same within {_SAME:g}"
     moved = max(_apart(one, other) for one, other in zip(rows, again, strict=True))
-    one, other = (np.stack(asked_in_batches(case.predict, some)) for _ in range(2))
+    one, other = (np.stack(_answers(case, some)) for _ in range(2))
     answers = float(np.abs(one - other).max())
     if max(moved, answers) > _SAME:
+        ask = _weights if moved > _SAME else _answers
         what = "weights" if moved > _SAME else "answers"
-        said = (
-            f"asked twice, the {what} differ by up to {max(moved, answers):.3g}: dropout is "
-            "on, as in training mode; call model.eval()"
-        )
+        found = what_is_random(case, lambda: ask(case, some))
+        said = f"asked twice, the {what} differ by up to {max(moved, answers):.3g}: {found}"
         return Gate("G0.twice", rule, "failed", said)
     return Gate("G0.twice", rule, "passed", f"largest difference {max(moved, answers):.1g}")
 
@@ -93,11 +127,11 @@ def _sums(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     sums = np.array([row.sum() for row in rows])
     low = min(float(row.min()) for row in rows)
     worst = int(np.abs(sums - 1).argmax())
-    if not np.isfinite(sums).all() or low < -_SUM:
+    if low < -_SUM:
         said = f"a weight is {low:.3g}: these are scores before softmax, or gradients"
         return Gate("G0.sums", rule, "failed", said)
     if abs(sums[worst] - 1) > _SUM:
-        alone = float(np.asarray(case.weights([some[worst]])[0], dtype=np.float64).sum())
+        alone = float(_weights(case, [some[worst]])[0].sum())
         if abs(alone - 1) <= _SUM < 1 - sums[worst]:
             cause = (
                 f"asked alone, the row sums to {alone:.4f}: weight lies on padding, the mask "
@@ -118,8 +152,8 @@ def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     longest = some[order[-1]]
     apart = 0.0
     for k in order[:_ALONE]:
-        beside = np.asarray(case.weights([some[k], longest])[0], dtype=np.float64)
-        alone = np.asarray(case.weights([some[k]])[0], dtype=np.float64)
+        beside = _weights(case, [some[k], longest])[0]
+        (alone,) = _weights(case, [some[k]])
         if beside.shape != alone.shape:
             said = f"alone {alone.shape[0]} weights, beside a longer input {beside.shape[0]}"
             return Gate("G0.padding", rule, "failed", said)
@@ -135,7 +169,7 @@ def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
 
 def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     rule = f"run with these weights, the model gives its own answer within {_SAME:g}"
-    answers = np.stack(asked_in_batches(case.predict, some))
+    answers = np.stack(_answers(case, some))
     gaps: dict[str, float] = {}
     if isinstance(case, Overridable):
         with_same = probabilities(case.predict_with(some, rows))
@@ -145,6 +179,8 @@ def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
         own = [rows[k] for k in longer]
         if longer and not _is_heard(case, [some[k] for k in longer], own, turned):
             said = "predict_with() answers the same whatever weights it is given"
+            if len(some) > 1 and float(np.ptp(answers, axis=0).max()) <= _SAME:
+                said += f"; predict() answers all {len(some)} inputs the same, too"
             return Gate("G0.output", rule, "failed", said)
     if isinstance(case, ReadsOut):
         gaps["read_out"] = max(
@@ -174,8 +210,22 @@ def _is_heard(
     case: Overridable, some: Sequence[Input], own: Sequence[Numbers], turned: Sequence[Numbers]
 ) -> bool:
     # The same batch both times: rounding is then the same, and any difference is heard.
-    one, other = (np.asarray(case.predict_with(some, rows)) for rows in (own, turned))
+    one, other = (
+        numbers(case.predict_with(some, rows), "predict_with()") for rows in (own, turned)
+    )
     return bool((one != other).any())
+
+
+def _weights(case: Case, some: Sequence[Input]) -> list[Numbers]:
+    return [numbers(row, "weights()") for row in asked_in_batches(case.weights, some)]
+
+
+def _answers(case: Case, some: Sequence[Input]) -> list[Numbers]:
+    return [numbers(row, "predict()") for row in asked_in_batches(case.predict, some)]
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _apart(one: Any, other: Any) -> float:

@@ -77,9 +77,11 @@ def table(columns: Columns, seed: int) -> Table:
         pair = f"{one}/{other}"
         if f"{pair}.tau" not in columns:
             continue
-        spread = float(np.nanstd(np.asarray(columns[f"{pair}.tau"], dtype=np.float64)))
         tau = mean_of(columns[f"{pair}.tau"], seed=seed)
-        rows.append(Row(f"tau-b {one} / {other} (sd {spread:.3f})", tau))
+        values = np.asarray(columns[f"{pair}.tau"], dtype=np.float64)
+        # Where one of the two is constant there is no tau, and perhaps nowhere.
+        spread = f" (sd {np.nanstd(values):.3f})" if tau.n else ""
+        rows.append(Row(f"tau-b {one} / {other}{spread}", tau))
         share = mean_of(columns[f"{pair}.significant"], seed=seed)
         rows.append(Row(f"  of which p <= 0.05, {one} / {other}", share))
         top = mean_of(columns[f"{pair}.top{_TOP}"], seed=seed)

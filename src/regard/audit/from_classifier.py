@@ -105,6 +105,7 @@ class ClassifierCase:
     """
 
     mask_token = MASK_TOKEN
+    reads_before = False
 
     def __init__(
         self,

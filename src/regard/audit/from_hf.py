@@ -95,6 +95,8 @@ class TransformersCase:
         Transformers is missing or too old.
     """
 
+    reads_before = False
+
     def __init__(
         self,
         model: nn.Module,

@@ -58,6 +58,8 @@ class TorchCase:
         The module has no part of that name.
     """
 
+    reads_before = False
+
     def __init__(
         self,
         module: nn.Module,

@@ -8,13 +8,18 @@ G3     for L3: attention reaches what the best ranking tried reaches, and, where
 G4     no hidden cause: an input's deciding token is not ranked low by the weights
 =====  ===========================================================================
 
+F is what erasing by attention gains over random tokens, divided by what the best other ranking
+gains: 0 for chance, 1 for as good as that ranking, above 1 where attention finds more than any
+other ranking that was tried.
+
+Where no erasure moves any answer there is nothing to rank, and G2 and G3 fail.
+
 Everything else an audit measures is descriptive. Agreement with leave-one-out (tau), permuting
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-The share in ``G2.share`` is the line that the controls drew: maps trained to hide reach up to
-about 0.04 of what the best ranking reaches with one token, the weakest honest model measured
-0.3 and more.
+The line of ``G2.share``, F of 0.2 with one token, is the one that the controls drew: maps
+trained to hide reach up to about 0.04, the weakest honest model measured 0.3 and more.
 """
 
 from collections.abc import Sequence
@@ -26,12 +31,14 @@ from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of
 from regard.audit.measure import Columns
 from regard.audit.verdict import Gate, Outcome
 
-__all__ = ["HIDDEN", "best_method", "decide", "share_of_best", "worst"]
+__all__ = ["HIDDEN", "STILL", "best_method", "decide", "gain_of", "is_still", "worst"]
 
 SHARE = 0.2
 BEST, SURELY = 0.8, 0.7
 HITS = -0.05
 HIDDEN = 0.2
+STILL = 1e-6
+"""Where no erasure moves p(predicted) by more, the output never changes."""
 _EFFECT = 0.2  # drop of probability that makes a token deciding
 _OPERATORS = ("delete", "mask", "resample")
 _METHODS = ("leave-one-out", "gradient")
@@ -50,6 +57,8 @@ def decide(erased: Columns, gold: Columns | None, *, seed: int = 0) -> list[Gate
         Of the bootstrap.
     """
     found: list[Gate] = []
+    if is_still(erased):
+        found.append(_moves())
     ways = [way for way in _OPERATORS if f"{way}.attention.top1" in erased]
     for way in ways:
         found += _matters(erased, way, seed)
@@ -59,7 +68,7 @@ def decide(erased: Columns, gold: Columns | None, *, seed: int = 0) -> list[Gate
     ranks = [gate for gate in found if gate.name.startswith("G3.share.")]
     found.append(_enough("G3", "under at least two ways of erasing", ranks, ways))
     if gold is not None:
-        found.append(_hits(gold, seed))
+        found.append(_hits(gold, seed, erased.get("tokens.text")))
     found.append(_hidden(erased, seed))
     return found
 
@@ -70,16 +79,28 @@ def best_method(erased: Columns, way: str, amount: str = "aopc") -> str:
     return max(there, key=lambda name: float(np.nanmean(erased[f"{way}.{name}.{amount}"])))
 
 
-def share_of_best(
-    erased: Columns, way: str, amount: str = "aopc", *, seed: int = 0
-) -> Estimate:
-    """Return F = (attention - random) / (best - random), over the same inputs."""
+def is_still(erased: Columns) -> bool:
+    """Return whether no token that was erased, alone or with others, moved any answer."""
+    drops = [drop for row in erased["tokens.drop"] for drop in row if drop is not None]
+    for name in erased:
+        if not name.startswith("tokens."):
+            drops += [drop for drop in erased[name] if drop is not None]
+    return max(map(abs, drops), default=0.0) <= STILL
+
+
+def gain_of(erased: Columns, way: str, amount: str = "aopc", *, seed: int = 0) -> Estimate:
+    """Return F = (attention - random) / (best - random), over the same inputs.
+
+    Above 1 where attention gains more than the best other ranking; NaN where that gains
+    nothing.
+    """
     best = best_method(erased, way, amount)
     attention, random, other = (
         np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
         for name in ("attention", "random", best)
     )
-    return ratio_of(attention - random, other - random, seed=seed)
+    texts = erased.get("tokens.text")
+    return ratio_of(attention - random, other - random, seed=seed, groups=texts)
 
 
 def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
@@ -89,7 +110,7 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
             np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
             for name in ("attention", "random")
         )
-        estimate = mean_of(attention - random, seed=seed)
+        estimate = mean_of(attention - random, seed=seed, groups=erased.get("tokens.text"))
         outcome = _above(estimate, 0.0)
         said = (
             f"p(predicted) falls by {np.nanmean(attention):.3f}, with random tokens by "
@@ -98,37 +119,55 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
         amounts = "one token" if amount == "top1" else "1 token, 5, 10, 20 % of the tokens"
         rule = f"{way}: erasing {what} ({amounts}) lowers p(predicted) more than random"
         found.append(_gate(f"G2.{amount}.{way}", rule, said, (outcome, estimate, 0.0)))
-    share = share_of_best(erased, way, "top1", seed=seed)
+    gain = gain_of(erased, way, "top1", seed=seed)
     found.append(
         _gate(
             f"G2.share.{way}",
-            f"{way}: with one token, at least {SHARE:g} of what the best ranking reaches",
-            f"share {share}, best ranking {best_method(erased, way, 'top1')}",
-            (_above(share, SHARE), share, SHARE),
+            f"{way}: with one token, F >= {SHARE:g}: that part of what the best ranking gains",
+            _said(gain, best_method(erased, way, "top1")),
+            ("failed" if is_still(erased) else _above(gain, SHARE), gain, SHARE),
         )
     )
     return found
 
 
 def _ranks(erased: Columns, way: str, seed: int) -> Gate:
-    share = share_of_best(erased, way, seed=seed)
-    if share.value >= BEST and share.low >= SURELY:
+    gain = gain_of(erased, way, seed=seed)
+    if gain.value >= BEST and gain.low >= SURELY:
         outcome: Outcome = "passed"
-    elif share.high < BEST:
+    elif gain.high < BEST or is_still(erased):
         outcome = "failed"
     else:
         outcome = "undecided"
     # The interval has to leave the nearer of the two lines.
-    threshold = SURELY if share.value >= BEST else BEST
+    threshold = SURELY if gain.value >= BEST else BEST
     return _gate(
         f"G3.share.{way}",
         f"{way}: F >= {BEST:g} and its interval above {SURELY:g}",
-        f"F {share}, best ranking {best_method(erased, way)}",
-        (outcome, share, threshold),
+        _said(gain, best_method(erased, way)),
+        (outcome, gain, threshold),
     )
 
 
-def _hits(gold: Columns, seed: int) -> Gate:
+def _said(gain: Estimate, best: str) -> str:
+    if np.isnan(gain.value):
+        return (
+            f"there is no F: the best other ranking, {best}, gains nothing over random tokens"
+        )
+    more = ", which attention exceeds" if gain.value > 1 else ""
+    return f"F {gain}, best other ranking {best}{more}"
+
+
+def _moves() -> Gate:
+    return Gate(
+        "G2.moves",
+        f"some erasure moves p(predicted) by more than {STILL:g}",
+        "failed",
+        "none does: the output never changes, so no ranking of tokens differs from another",
+    )
+
+
+def _hits(gold: Columns, seed: int, texts: Sequence[Any] | None) -> Gate:
     methods = [name for name in _METHODS if f"{name}.hit" in gold]
     rule = "the most attended token is a marked one as often as the best method's, less 0.05"
     if not methods or not np.isfinite(np.asarray(gold["attention.hit"], dtype=float)).any():
@@ -137,7 +176,7 @@ def _hits(gold: Columns, seed: int) -> Gate:
     attention, other = (
         np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
     )
-    estimate = mean_of(attention - other, seed=seed)
+    estimate = mean_of(attention - other, seed=seed, groups=texts)
     said = (
         f"attention hits {np.nanmean(attention):.1%}, {best} {np.nanmean(other):.1%}; "
         f"difference {estimate}"
@@ -156,7 +195,7 @@ def _hidden(erased: Columns, seed: int) -> Gate:
         _is_hidden(np.asarray(weights, dtype=float), np.asarray(drops, dtype=float))
         for weights, drops in zip(erased["tokens.weight"], erased["tokens.drop"], strict=True)
     ]
-    estimate = mean_of(indicator, seed=seed)
+    estimate = mean_of(indicator, seed=seed, groups=erased.get("tokens.text"))
     rule = (
         f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
         "more has a weight below the median"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import mean_of
+from regard.audit.interval import Estimate, mean_of
 from regard.audit.measure import Columns, Measure
 from regard.audit.protocol import Numbers
 from regard.audit.ranking import leave_one_out, order, token_gradients
@@ -52,7 +52,8 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
             found["uniform.mass"] = len(marked) / len(one.tokens)
             found["random.hit"] = len(set(marked) & set(one.free)) / len(one.free)
         rows.append(found)
-    return {name: [found[name] for found in rows] for name in rows[0]}
+    texts = [sample.inputs[number].text or f"input {number}" for number in chunk]
+    return {"text": texts, **{name: [found[name] for found in rows] for name in rows[0]}}
 
 
 def average_precision(ranked: Sequence[int], marked: Sequence[int]) -> float:
@@ -71,23 +72,26 @@ def table(columns: Columns, seed: int) -> Table:
     def mean(name: str) -> float | None:
         return float(np.nanmean(_numbers(columns[name]))) if name in columns else None
 
+    def estimated(name: str) -> Estimate:
+        return mean_of(_numbers(columns[name]), seed=seed, groups=columns.get("text"))
+
     others = [name for name in ("leave-one-out", "gradient") if f"{name}.hit" in columns]
     best = max(others, key=lambda name: mean(f"{name}.hit") or 0.0)
     rows = (
         Row(
             "weight on marked tokens",
-            mean_of(_numbers(columns["attention.mass"]), seed=seed),
+            estimated("attention.mass"),
             random=mean("uniform.mass"),
         ),
         Row(
             f"top token is marked (best: {best})",
-            mean_of(_numbers(columns["attention.hit"]), seed=seed),
+            estimated("attention.hit"),
             random=mean("random.hit"),
             best=mean(f"{best}.hit"),
         ),
         Row(
             f"average precision (best: {best})",
-            mean_of(_numbers(columns["attention.precision"]), seed=seed),
+            estimated("attention.precision"),
             best=mean(f"{best}.precision"),
         ),
     )

@@ -1,18 +1,11 @@
-"""What an audit asks about: one input, and files of them."""
+"""What an audit asks about: one input."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
-from regard.errors import InputError, explain
-from regard.files import unreadable
-
-__all__ = ["Input", "Split", "fingerprint", "read_inputs", "steps_of"]
-
-_SIDES = ("source", "target")
+__all__ = ["Input", "fingerprint", "steps_of"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +39,14 @@ class Input:
     def free(self) -> tuple[int, ...]:
         """Positions that may be erased, in order."""
         return tuple(i for i in range(len(self.tokens)) if i not in self.fixed)
+
+    @property
+    def text(self) -> str | None:
+        """A short name of the text that a step belongs to; None of what is no step."""
+        if self.before is None:
+            return None
+        form = json.dumps([self.tokens, sorted(self.fixed)], ensure_ascii=True)
+        return hashlib.sha256(form.encode()).hexdigest()[:16]
 
     def without(self, positions: Iterable[int]) -> "Input":
         """Return the input with these positions left out."""
@@ -96,60 +97,6 @@ def steps_of(
     ]
 
 
-Split = Callable[[str, str], Sequence[str]]
-"""Takes "source" or "target" and a text, returns its tokens as the model has them."""
-
-
-def read_inputs(path: str | Path, split: Split | None = None) -> list[Input]:
-    """Read inputs from a file, one a line.
-
-    Parameters
-    ----------
-    path : str or path
-        ``*.jsonl``: objects with ``tokens`` (a list) or ``text`` (split at spaces), and if they
-        like ``gold`` (positions from 0), ``label``, ``before``, ``fixed``; or a pair of a
-        sequence-to-sequence model as ``source`` and ``target`` (lists, or texts), and if they
-        like ``links`` ([[source, target], ...], from 0), which becomes one input a step. Any
-        other file: a line is a text, split at spaces.
-    split : callable, optional
-        Cuts texts of ``source`` and ``target`` as the model does; a case's own ``split``.
-        Default: at spaces.
-
-    Returns
-    -------
-    inputs : list of Input
-        Not empty.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, a line is no such object, or there is no line.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            unreadable(
-                path, error, expected="a file of inputs", missing="name a file with --data"
-            )
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            explain(f"{path}: the file is no text", expected="UTF-8", got=f"byte {error.start}")
-        ) from error
-    objects = str(path).endswith((".jsonl", ".json", ".ndjson"))
-    found: list[Input] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            where = f"{path}, line {number}"
-            found += _read_object(line, where, split) if objects else [_of_tokens(line, where)]
-    if not found:
-        raise InputError(
-            explain(f"{path}: no inputs", expected="one input a line", got="no line with text")
-        )
-    return found
-
-
 def fingerprint(inputs: Sequence[Input]) -> str:
     """Return a short name for the inputs: equal for equal ones, in the same order."""
     digest = hashlib.sha256()
@@ -158,86 +105,3 @@ def fingerprint(inputs: Sequence[Input]) -> str:
         form = [one.tokens, one.before, sorted(one.fixed), gold, one.label]
         digest.update(json.dumps(form, ensure_ascii=True).encode())
     return digest.hexdigest()[:16]
-
-
-def _read_object(line: str, where: str, split: Split | None) -> list[Input]:
-    try:
-        form = json.loads(line)
-    except ValueError as error:
-        raise _refused(where, "a JSON object", str(error)) from error
-    if not isinstance(form, dict):
-        raise _refused(where, "a JSON object", type(form).__name__)
-    if all(side in form for side in _SIDES):
-        if split is not None:
-            texts = {side: form[side] for side in _SIDES if isinstance(form[side], str)}
-            form |= {side: list(split(side, text)) for side, text in texts.items()}
-        source, target = (_tokens(form[side], where, side) for side in _SIDES)
-        return steps_of(source, target, _links(form.get("links"), where, source, target))
-    given = form.get("tokens", form.get("text"))
-    if given is None:
-        raise _refused(
-            where, "`tokens` or `text`, or `source` and `target`", ", ".join(form) or "nothing"
-        )
-    before = form.get("before")
-    tokens = _tokens(given, where, "tokens" if "tokens" in form else "text")
-    gold, fixed = (
-        _places(form.get(name), where, name, len(tokens)) for name in ("gold", "fixed")
-    )
-    return [
-        Input(
-            tokens,
-            before=None if before is None else _tokens(before, where, "before", empty=True),
-            fixed=fixed or frozenset(),
-            gold=gold,
-            label=None if form.get("label") is None else str(form["label"]),
-        )
-    ]
-
-
-def _of_tokens(line: str, where: str) -> Input:
-    return Input(_tokens(line, where, "the line"))
-
-
-def _tokens(given: Any, where: str, name: str, *, empty: bool = False) -> tuple[str, ...]:
-    tokens = given.split() if isinstance(given, str) else given
-    listed = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-    if not listed or not (tokens or empty):
-        raise _refused(where, f"{name}: a text or a list of tokens", json.dumps(given)[:80])
-    return tuple(tokens)
-
-
-def _places(given: Any, where: str, name: str, length: int) -> frozenset[int] | None:
-    if given is None:
-        return None
-    fits = isinstance(given, list) and all(
-        isinstance(i, int) and not isinstance(i, bool) and 0 <= i < length for i in given
-    )
-    if not fits:
-        raise _refused(
-            where, f"{name}: positions from 0 to {length - 1}", json.dumps(given)[:80]
-        )
-    return frozenset(given)
-
-
-def _links(
-    given: Any, where: str, source: Sequence[str], target: Sequence[str]
-) -> list[tuple[int, int]] | None:
-    if given is None:
-        return None
-    links = []
-    for link in given if isinstance(given, list) else [given]:
-        pair = isinstance(link, list) and len(link) == 2
-        if not pair or not all(isinstance(i, int) for i in link):
-            raise _refused(where, "links: pairs [source, target]", json.dumps(link)[:80])
-        if not (0 <= link[0] < len(source) and 0 <= link[1] < len(target)):
-            raise _refused(
-                where,
-                f"links: source below {len(source)}, target below {len(target)}, from 0",
-                json.dumps(link),
-            )
-        links.append((link[0], link[1]))
-    return links
-
-
-def _refused(where: str, expected: str, got: str) -> InputError:
-    return InputError(explain(f"{where}: this is no input", expected=expected, got=got))

@@ -1,11 +1,15 @@
 """Intervals by the paired bootstrap: how far a figure might differ on other inputs.
 
 Each resample draws whole inputs, with everything measured on them, so that a difference between
-two ways of erasing is one of the same inputs. The seed of the model is another matter: it is
-seen by training again.
+two ways of erasing is one of the same inputs. Inputs that belong together, as the steps of one
+text, are drawn together: they are no independent evidence. The seed of the model is another
+matter: it is seen by training again.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -47,19 +51,31 @@ class Estimate:
     n: int
 
     def __str__(self) -> str:
-        """Return the figure with its interval."""
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        """Return the figure with its interval; a dash where there is none."""
+        if math.isnan(self.value):
+            return "-"
+        ends = ("open" if math.isinf(end) else f"{end:.3f}" for end in (self.low, self.high))
+        return f"{self.value:.3f} [{', '.join(ends)}]"
 
 
-def mean_of(values: Any, *, seed: int = 0) -> Estimate:
-    """Estimate a mean over inputs; those whose value is NaN are left out."""
-    column = _kept(values)[:, 0]
-    return _estimate(column[:, None], lambda sums: sums[..., 0], seed)
+def mean_of(values: Any, *, seed: int = 0, groups: Sequence[Any] | None = None) -> Estimate:
+    """Estimate a mean over inputs; those whose value is NaN are left out.
+
+    Parameters
+    ----------
+    values : (n,)
+        None is NaN.
+    seed : int
+    groups : sequence, optional
+        Of each input, what it belongs to; each input to itself by default.
+    """
+    table, groups = _kept(values, groups=groups)
+    return _estimate(table, lambda sums: sums[..., 0], seed, groups)
 
 
 def median_of(values: Any, *, seed: int = 0) -> Estimate:
     """Estimate a median over inputs; those whose value is NaN are left out."""
-    column = _kept(values)[:, 0]
+    column = _kept(values)[0][:, 0]
     if not len(column):
         return Estimate(np.nan, np.nan, np.nan, 0)
     random = np.random.default_rng(seed)
@@ -68,20 +84,22 @@ def median_of(values: Any, *, seed: int = 0) -> Estimate:
     return Estimate(float(np.median(column)), float(low), float(high), len(column))
 
 
-def ratio_of(above: Any, below: Any, *, seed: int = 0) -> Estimate:
-    """Estimate mean(above) / mean(below) over the same inputs.
+def ratio_of(
+    above: Any, below: Any, *, seed: int = 0, groups: Sequence[Any] | None = None
+) -> Estimate:
+    """Estimate mean(above) / mean(below) over the same inputs, as :func:`mean_of` does.
 
     Where the mean below is not above zero there is no ratio: its resamples count as infinitely
     far out on both sides, so an interval that meets them is open.
     """
-    columns = _kept(above, below)
+    table, groups = _kept(above, below, groups=groups)
 
     def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         up, down = sums[..., 0], sums[..., 1]
         safe = np.where(down > 0, down, 1.0)
         return np.where(down > 0, up / safe, np.nan)
 
-    return _estimate(columns, ratio, seed)
+    return _estimate(table, ratio, seed, groups)
 
 
 def more_inputs(estimate: Estimate, gate: float) -> int | None:
@@ -98,19 +116,27 @@ def more_inputs(estimate: Estimate, gate: float) -> int | None:
     return None if wanted > _FAR else max(1, int(np.ceil(wanted)) - estimate.n)
 
 
-def _kept(*columns: Any) -> NDArray[np.float64]:
+def _kept(
+    *columns: Any, groups: Sequence[Any] | None = None
+) -> tuple[NDArray[np.float64], Sequence[Any] | None]:
     table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=-1)
-    return table[np.isfinite(table).all(-1)]
+    there = np.atleast_1d(np.isfinite(table).all(axis=-1))
+    kept = None if groups is None else list(compress(groups, there.tolist()))
+    return table[there], kept
 
 
-def _estimate(table: NDArray[np.float64], figure: Any, seed: int) -> Estimate:
+def _estimate(
+    table: NDArray[np.float64], figure: Any, seed: int, groups: Sequence[Any] | None
+) -> Estimate:
     n = len(table)
     if not n:
         return Estimate(np.nan, np.nan, np.nan, 0)
     random = np.random.default_rng(seed)
-    # How often each input is drawn: one product then sums up all resamples.
-    times = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    drawn = figure(times @ table / n)
+    sums, sizes = _grouped(table, groups)
+    count = len(sums)
+    # How often each group is drawn: one product then sums up all resamples.
+    times = random.multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    drawn = figure(times @ sums / (times @ sizes)[:, None])
     value = float(figure(table.mean(0)))
     tail = (1 - LEVEL) / 2
     missing = np.isnan(drawn).mean()
@@ -120,13 +146,27 @@ def _estimate(table: NDArray[np.float64], figure: Any, seed: int) -> Estimate:
     return Estimate(value, float(low), float(high), n)
 
 
-def sign_flip(differences: Any, *, seed: int = 0) -> float:
+def _grouped(
+    table: NDArray[np.float64], groups: Sequence[Any] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each group's sums, in the order in which groups are met, and its size."""
+    if groups is None:
+        return table, np.ones(len(table))
+    places: dict[Any, int] = {}
+    at = [places.setdefault(group, len(places)) for group in groups]
+    sums = np.zeros((len(places), table.shape[1]))
+    np.add.at(sums, at, table)
+    return sums, np.bincount(at).astype(np.float64)
+
+
+def sign_flip(differences: Any, *, seed: int = 0, groups: Sequence[Any] | None = None) -> float:
     """Return the one-sided p that a mean difference is above zero by chance.
 
-    Each input's difference is as likely to have either sign under chance; the share of 2,000
+    Each input's difference (each group's, where they have groups) is as likely to have either
+    sign under chance; the share of 2,000
     draws of signs whose mean is at least the one found, itself counted.
     """
-    column = _kept(differences)[:, 0]
+    column = _grouped(*_kept(differences, groups=groups))[0][:, 0]
     if not len(column):
         return float("nan")
     random = np.random.default_rng(seed)

@@ -71,6 +71,7 @@ class PlantedCase:
     """
 
     mask_token = _MASK
+    reads_before = False
     deciding = frozenset(word for words in PLANTED for word in words)
 
     def __init__(self, params: Params, *, name: str, attention: str = "learned") -> None:

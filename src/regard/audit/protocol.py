@@ -16,6 +16,8 @@ a case that also has        lets the audit
 ``layers``                  follow attention through layers: rollout and flow
 ``train``                   train again: uniform, other seeds, frozen weights, deceived
 ``split``                   cut the texts of pairs as the model does: into letters, say
+``inputs``                  cut other texts as the model does: into subwords, with [CLS]
+``reads_before`` = False    refuse steps of pairs, which it would all answer the same
 ``mask_token``              erase by masking, besides deleting and resampling
 ==========================  =================================================================
 """
@@ -28,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.audit.inputs import Input
-from regard.errors import InputError, explain
+from regard.errors import InputError, ShapeError, explain
 
 __all__ = [
     "Case",
@@ -44,6 +46,7 @@ __all__ = [
     "Trained",
     "WeightDifferentiable",
     "check_case",
+    "numbers",
 ]
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -213,17 +216,29 @@ class Trainable(Protocol):
 class FunctionCase:
     """A case made of functions on lists of tokens.
 
+    Each function takes a list of token lists, and is called with any number of inputs of
+    different lengths, with tokens left out or replaced too. Arrays of any library that NumPy
+    can read will do; PyTorch tensors may hang on a graph or lie on a device.
+
     Parameters
     ----------
     predict : callable
-        Takes a list of token lists, returns probabilities (batch, classes).
+        Returns probabilities (batch, classes), at least two classes, each row 0 to 1 and
+        summing to 1 within 1e-4. The same for the same tokens, whatever else is in the batch.
     weights : callable
-        Takes the same, returns for each its weights (T_enc,).
+        Returns for each input its own weights (T_enc,): one a token and none for padding, 0 to
+        1, summing to 1 within 1e-4.
     predict_with : callable, optional
-        Takes the same and a list of weights, returns probabilities.
+        Takes the token lists and a list of weights (T_enc,), float64, one row an input; returns
+        probabilities (batch, classes) with these in place of the model's own and everything
+        before them unchanged. With the model's own it returns what `predict` does within 1e-5.
     mask_token : str, optional
+        A token that says nothing to the model; without it nothing is erased by masking.
     name : str
+        What the report calls it: the model, and which layer, head or step.
     """
+
+    reads_before = False
 
     def __init__(
         self,
@@ -238,15 +253,49 @@ class FunctionCase:
         self.mask_token = mask_token
         self._predict, self._weights = predict, weights
         if predict_with is not None:
-            self.predict_with = lambda batch, rows: predict_with(_lists(batch), list(rows))
+            self.predict_with = lambda batch, rows: numbers(
+                predict_with(_lists(batch), list(rows)), "predict_with()"
+            )
 
     def predict(self, batch: Sequence[Input]) -> Numbers:
         """Return probabilities (batch, classes)."""
-        return np.asarray(self._predict(_lists(batch)), dtype=np.float64)
+        return numbers(self._predict(_lists(batch)), "predict()")
 
-    def weights(self, batch: Sequence[Input]) -> Sequence[Any]:
+    def weights(self, batch: Sequence[Input]) -> Any:
         """Return for each input its weights (T_enc,)."""
-        return list(self._weights(_lists(batch)))
+        return self._weights(_lists(batch))
+
+
+def numbers(values: Any, name: str) -> Numbers:
+    """Return what a case returned as float64; tensors are taken off their graph and device.
+
+    Parameters
+    ----------
+    values : array, or list of numbers, arrays or tensors
+    name : str
+        Who returned it, for the error.
+
+    Raises
+    ------
+    ShapeError
+        It holds no numbers, or rows of different lengths.
+    """
+    try:
+        return np.asarray(_off_graph(values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(
+            explain(
+                f"{name}: these are no numbers",
+                expected="an array, or lists of numbers of one length",
+                got=f"{type(values).__name__}: {str(error)[:120]}",
+            )
+        ) from error
+
+
+def _off_graph(values: Any) -> Any:
+    if isinstance(values, list | tuple) and any(hasattr(one, "detach") for one in values):
+        return [_off_graph(one) for one in values]
+    return values.detach().cpu().double().numpy() if hasattr(values, "detach") else values
 
 
 def check_case(case: object, where: str = "audit()") -> Case:

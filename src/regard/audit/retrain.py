@@ -19,7 +19,7 @@ import numpy as np
 from regard.audit import erase_input
 from regard.audit.adversary_exact import band, farthest, one_logit
 from regard.audit.distances import jensen_shannon
-from regard.audit.gates import share_of_best
+from regard.audit.gates import gain_of
 from regard.audit.inputs import Input
 from regard.audit.interval import Estimate
 from regard.audit.measure import Columns, Measure
@@ -94,7 +94,7 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
         if kind == "deceived":
             twin = Sample(trained.case, sample.inputs[:_ERASED], seed=sample.seed)
             erased = erase_input.run(twin, range(len(twin)))
-            share = share_of_best(erased, "delete", "top1", seed=sample.seed).value
+            share = gain_of(erased, "delete", "top1", seed=sample.seed).value
         columns["share"].append(share)
     return columns
 
@@ -119,7 +119,7 @@ def table(columns: Columns, seed: int) -> Table:
         rows.append(Row("equal weights from these (JSD)", _range(columns["to equal"])))
     share = accuracies(columns, "deceived", "share")
     if share:
-        rows.append(Row("deceived twin: share of best with one token", _range(share)))
+        rows.append(Row("deceived twin: F with one token", _range(share)))
     return Table(
         "retrain",
         "Trained again (in brackets: lowest and highest of the seeds)",

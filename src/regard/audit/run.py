@@ -48,7 +48,8 @@ def audit(
     case : Case
         The model and its weights (:mod:`regard.audit.protocol`).
     inputs : sequence of Input
-        From where the model is used. At most `n` of them, drawn at random, are looked at.
+        From where the model is used. One that is there again counts once: an interval over
+        repeats would be too narrow. At most `n` of them, drawn at random, are looked at.
     n : int
         From 20.
     seed : int
@@ -72,10 +73,12 @@ def audit(
     Raises
     ------
     InputError
-        Too few inputs, an unknown test, or something that is no case.
+        Too few inputs, steps of pairs for a case that does not read them, an unknown test, or
+        something that is no case.
     """
     began = time.monotonic()
     check_case(case)
+    _refuse_steps(case, inputs)
     measures = chosen(tests)
     places, left_out = _drawn(inputs, n, seed)
     drawn = [inputs[place] for place in places]
@@ -178,20 +181,54 @@ def _drawn(
 ) -> tuple[list[int], tuple[tuple[str, int], ...]]:
     """Return the places of the inputs that are looked at, and what was left out."""
     usable = [place for place, one in enumerate(inputs) if len(one.free) >= 2]
-    short = len(inputs) - len(usable)
-    if n < FEWEST or len(usable) < FEWEST:
+    distinct = _distinct(inputs, usable)
+    repeated = len(usable) - len(distinct)
+    texts = len({inputs[place].text or place for place in distinct})
+    if n < FEWEST or texts < FEWEST:
+        again = f", {repeated} of them repeats" if repeated else ""
+        again += f", steps of {texts} texts" if texts < len(distinct) else ""
         raise InputError(
             explain(
                 "audit(): too few inputs",
-                expected=f"at least {FEWEST} with two tokens that may be erased",
-                got=f"{len(usable)} of {len(inputs)}, n={n}",
+                expected=f"at least {FEWEST} different texts, each with two tokens to erase",
+                got=f"{len(usable)} of {len(inputs)}{again}, n={n}",
                 because="an interval over fewer means nothing",
             )
         )
     random = np.random.default_rng([seed, 3])
-    order = random.permutation(len(usable))[:n]
-    left_out = (("fewer than two tokens", short), ("not drawn", len(usable) - len(order)))
-    return [usable[k] for k in order], tuple(pair for pair in left_out if pair[1])
+    order = random.permutation(len(distinct))[:n]
+    left_out = (
+        ("fewer than two tokens", len(inputs) - len(usable)),
+        ("repeated", repeated),
+        ("not drawn", len(distinct) - len(order)),
+    )
+    return [distinct[k] for k in order], tuple(pair for pair in left_out if pair[1])
+
+
+def _distinct(inputs: Sequence[Input], places: Sequence[int]) -> list[int]:
+    """Return a place of each input that a model can tell apart, where one has marks of it."""
+    found: dict[tuple[Any, ...], int] = {}
+    for place in places:
+        one = inputs[place]
+        first = found.setdefault((one.tokens, one.before, one.fixed), place)
+        if inputs[first].gold is None and one.gold is not None:
+            found[one.tokens, one.before, one.fixed] = place
+    return list(found.values())
+
+
+def _refuse_steps(case: Case, inputs: Sequence[Input]) -> None:
+    """Refuse steps of pairs where the case would answer each of them the same."""
+    steps = sum(one.before is not None for one in inputs)
+    if steps and not getattr(case, "reads_before", True):
+        raise InputError(
+            explain(
+                "audit(): the inputs are steps of pairs, and the case does not read them",
+                expected="texts: this case answers tokens, whatever was written before",
+                got=f"{steps} of {len(inputs)} inputs with `before`, as source and target give",
+                help="give texts, labelled ones in a *.jsonl file; a model that writes is "
+                "regard.audit.from_regard(), or a case of your own that reads `before`",
+            )
+        )
 
 
 def _answers_of(sample: Sample) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from regard.audit.distances import jensen_shannon, total_variation
 from regard.audit.inputs import Input
-from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut
+from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut, numbers
 from regard.errors import ShapeError, explain
 
 __all__ = ["Effects", "Sample", "asked_in_batches", "probabilities", "read_with"]
@@ -83,8 +83,7 @@ class Sample:
         self.probabilities = np.stack(self._answers(self.inputs))
         self.predicted = self.probabilities.argmax(-1)
         self.weights: list[Numbers] = [
-            np.asarray(row, dtype=np.float64)
-            for row in self._in_batches(case.weights, self.inputs)
+            numbers(row, "weights()") for row in self._in_batches(case.weights, self.inputs)
         ]
         self._words: list[str] | None = None
 
@@ -205,7 +204,7 @@ class Sample:
         for some in _batches_of([len(one.tokens) for one in inputs], self._batch_tokens):
             answers = probabilities(call([inputs[k] for k in some]))
             if len(answers) != len(some):
-                raise _miscounted("predict", len(some), len(answers))
+                raise _miscounted("predict", len(some), str(len(answers)))
             self.asked += len(some)
             yield some, answers
 
@@ -224,9 +223,13 @@ def asked_in_batches(
     """Call a case's method in batches of similar length; the list is in the inputs' order."""
     found: dict[int, Any] = {}
     for some in _batches_of([len(one.tokens) for one in inputs], batch_tokens):
-        answers = list(call([inputs[k] for k in some]))
-        if len(answers) != len(some):
-            raise _miscounted(getattr(call, "__name__", "call"), len(some), len(answers))
+        returned = call([inputs[k] for k in some])
+        # An array without axes has the method and cannot be gone through.
+        one_by_one = hasattr(returned, "__iter__") and getattr(returned, "shape", None) != ()
+        answers = list(returned) if one_by_one else None
+        if answers is None or len(answers) != len(some):
+            got = type(returned).__name__ if answers is None else str(len(answers))
+            raise _miscounted(getattr(call, "__name__", "call"), len(some), got)
         found |= dict(zip(some, answers, strict=True))
     return [found[k] for k in range(len(inputs))]
 
@@ -239,20 +242,32 @@ def probabilities(answers: Any) -> Numbers:
     ShapeError
         They are no finite distributions over at least two classes.
     """
-    found = np.asarray(answers, dtype=np.float64)
+    found = numbers(answers, "predict()")
     fits = found.ndim == 2 and found.shape[1] >= 2
-    fits = fits and bool(np.isfinite(found).all() and (found >= -1e-9).all())
+    finite = bool(np.isfinite(found).all())
+    fits = fits and finite and bool((found >= -1e-9).all())
     if not fits or not np.allclose(found.sum(-1), 1, atol=1e-4):
-        sums = f", sums {found.sum(-1)[:3]}" if found.ndim == 2 else ""
+        rows = found.ndim == 2 and found.size
+        sums = f", a row {_shown(found)}" if rows else ""
         raise ShapeError(
             explain(
                 "predict(): these are no probabilities",
                 expected="(batch, classes), at least two classes, each row summing to 1",
-                got=f"shape {found.shape}{sums}",
-                help="a single sigmoid p becomes the two columns 1 - p and p",
+                got=f"shape {found.shape}{sums}{'' if finite else ', not all finite'}",
+                help="a single sigmoid p becomes the two columns 1 - p and p; logits become "
+                "probabilities by softmax",
             )
         )
     return found
+
+
+def _shown(table: Numbers) -> str:
+    """Return the first row that is no distribution, as much of it as fits a line."""
+    sums = table.sum(-1)
+    bad = (np.abs(sums - 1) > 1e-4) | ~np.isfinite(sums) | (table < -1e-9).any(-1)
+    row = table[int(bad.argmax())]
+    shown = ", ".join(f"{value:.3g}" for value in row[:4])
+    return f"[{shown}{', ...' if len(row) > 4 else ''}]"
 
 
 def read_with(scores: Numbers, bias: Numbers, weights: Numbers) -> Numbers:
@@ -302,11 +317,11 @@ def _joined(parts: Sequence[Effects]) -> Effects:
     )
 
 
-def _miscounted(name: str, expected: int, got: int) -> ShapeError:
+def _miscounted(name: str, expected: int, got: str) -> ShapeError:
     return ShapeError(
         explain(
             f"{name}(): one answer for each input is needed",
             expected=f"{expected} answers",
-            got=str(got),
+            got=got,
         )
     )

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from regard.audit import erase_input
-from regard.audit.gates import decide, share_of_best, worst
+from regard.audit.gates import decide, gain_of, worst
 from regard.audit.planted import PlantedCase, planted_inputs, train_planted
 from regard.audit.sample import Sample
 from regard.audit.verdict import Gate
@@ -122,5 +122,5 @@ def _control(case: PlantedCase, accuracy: float, n: int, seed: int) -> Control:
         weights[list(one.gold or ())].sum()
         for weights, one in zip(sample.weights, sample.inputs, strict=True)
     ]
-    share = share_of_best(columns, "delete", seed=seed).value
+    share = gain_of(columns, "delete", seed=seed).value
     return Control(case.name, accuracy, float(np.mean(mass)), share, outcome)

@@ -28,7 +28,7 @@ def load_case(target: str) -> Case:
     path, colon, name = target.rpartition(":")
     if not (colon and path and name):
         raise InputError(explain(f"audit: `{target}` is no target", expected=_FORM, got=target))
-    source = read_source(path)
+    source = read_source(path, verb="audit")
     prepare(source)
     for folder in reversed(import_folders(path)):
         if folder not in sys.path:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.audit.gates import best_method, share_of_best
+from regard.audit.gates import STILL, best_method, gain_of, is_still
 from regard.audit.interval import mean_of, sign_flip
 from regard.audit.measure import Columns
 from regard.audit.verdict import LEVELS, Claim, Gate, Verdict
@@ -114,22 +114,30 @@ def _claim(level: str, gates: Sequence[Gate]) -> Claim:
 
 
 def _evidence(erased: Columns, seed: int) -> str:
-    attention = mean_of(erased["delete.attention.aopc"], seed=seed)
+    texts = erased.get("tokens.text")
+    attention = mean_of(erased["delete.attention.aopc"], seed=seed, groups=texts)
     random = float(np.nanmean(erased["delete.random.aopc"]))
     best = best_method(erased, "delete")
     reached = float(np.nanmean(erased[f"delete.{best}.aopc"]))
-    share = share_of_best(erased, "delete", seed=seed).value
+    gain = gain_of(erased, "delete", seed=seed).value
     text = (
         f"deleting the top-attended tokens lowers p(pred) by {attention.value:.3f} AOPC "
         f"[{attention.low:.3f}, {attention.high:.3f}], random {random:.3f}; {best} reaches "
         f"{reached:.3f}"
     )
-    if np.isfinite(share):
-        text += f", so attention captures {max(0.0, 100 * share):.0f} % of what was available"
+    if gain > 1:
+        text += f", so attention finds more than any other ranking tried (F {gain:.2f})"
+    elif np.isfinite(gain):
+        text += f", so attention captures {max(0.0, 100 * gain):.0f} % of what was available"
     return text + "."
 
 
 def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
+    if is_still(erased):
+        return (
+            "the output never changes: none of the erasures moves p(pred) by more than "
+            f"{STILL:g}, so these inputs cannot show that any token matters, attended or not."
+        )
     failed = [
         gate.name.rpartition(".")[2]
         for gate in gates.values()
@@ -142,10 +150,11 @@ def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
     )
     figures = f"{np.nanmean(attention):.3f} vs {np.nanmean(random):.3f}"
     figures += "" if way == "delete" else f" by {way}"
-    p = sign_flip(attention - random, seed=seed)
+    texts = erased.get("tokens.text")
+    p = sign_flip(attention - random, seed=seed, groups=texts)
     said = []
     if gates["G2"].outcome == "failed":
-        better = mean_of(attention - random, seed=seed).low > 0
+        better = mean_of(attention - random, seed=seed, groups=texts).low > 0
         compared = "hardly better" if better else "no better"
         said.append(f"top-attended token {compared} than random ({figures}, p={p:.2g}).")
     best = best_method(erased, way, "top1")

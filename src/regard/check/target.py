@@ -135,8 +135,14 @@ def find_targets(
     return list(found.values()), notes
 
 
-def read_source(path: str | Path) -> str:
+def read_source(path: str | Path, *, verb: str = "check") -> str:
     r"""Read a Python file as Python does: its declared encoding, line ends as ``\n``.
+
+    Parameters
+    ----------
+    path : path
+    verb : str
+        Who asks, for messages.
 
     Raises
     ------
@@ -151,20 +157,20 @@ def read_source(path: str | Path) -> str:
         near = _near_files(Path(path)) if isinstance(error, FileNotFoundError) else None
         raise InputError(
             explain(
-                f"check: `{path}` cannot be read",
+                f"{verb}: `{path}` cannot be read",
                 expected="a readable Python file",
                 got=why.lower(),
                 help=near,
             )
         ) from None
     if len(data) > _LARGEST:
-        raise _unreadable(path, f"at most {_LARGEST // 2**20} MiB", "a larger file")
+        raise _unreadable(verb, path, f"at most {_LARGEST // 2**20} MiB", "a larger file")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise _unreadable(
-            path, "Python text, UTF-8 unless it says otherwise", str(error)
+            verb, path, "Python text, UTF-8 unless it says otherwise", str(error)
         ) from None
     return re.sub(r"\r\n?", "\n", text)
 
@@ -363,8 +369,8 @@ def _near_files(path: Path) -> str | None:
     return f"did you mean {shown}?" if near else None
 
 
-def _unreadable(path: str | Path, expected: str, got: str) -> InputError:
-    return InputError(explain(f"check: `{path}` cannot be read", expected=expected, got=got))
+def _unreadable(verb: str, path: str | Path, expected: str, got: str) -> InputError:
+    return InputError(explain(f"{verb}: `{path}` cannot be read", expected=expected, got=got))
 
 
 def _discover(source: str) -> Iterable[str]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
+_CUTS = {"split": "split", "cut": "inputs"}
+"""How a case cuts texts, by the argument that takes it."""
 _TARGETS = ("sst", "pronoun", "copy")
 _EXAMPLE = """
 regard audit --selftest
@@ -34,7 +36,11 @@ regard audit reproduce copy
 
 @click.command(cls=RecordedCommand, example=_EXAMPLE)
 @click.argument("target", nargs=-1, metavar="MODEL.py:CASE | reproduce NAME")
-@click.option("--data", type=Where(no_dash=True), help="Inputs: *.jsonl, or a text a line.")
+@click.option(
+    "--data",
+    type=Where(no_dash=True),
+    help="Inputs: *.jsonl, *.tsv of pairs, or a text a line.",
+)
 @click.option("--n", type=Number(int, 20, 10**6), default=500, show_default=True)
 @click.option(
     "--require",
@@ -118,12 +124,13 @@ def audit(
     _refuse_one_for_two({"--out": out, "--json": json_out, "--data": data, "--resume": resume})
     for path in filter(None, (out, json_out)):
         refuse_existing(path, force)
-    from regard.audit.inputs import read_inputs
+    from regard.audit.input_files import read_inputs
     from regard.audit.run import audit as run_audit
     from regard.audit.target import load_case
 
     case = load_case(target[0])
-    inputs = read_inputs(data, getattr(case, "split", None))
+    ways: dict[str, Any] = {name: getattr(case, own, None) for name, own in _CUTS.items()}
+    inputs = read_inputs(data, **ways)
     go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
     with before_stopping(lambda: go_on), _Progress() as progress, _blaming(target[0]):
         found = run_audit(

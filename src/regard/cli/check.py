@@ -261,7 +261,7 @@ def _batch(given: dict[str, Any]) -> int:
     worst, warn = 0, _once()
     flags = statements(given)
     with (
-        opened(given["batch"]) as lines,
+        opened(given["batch"], holds="JSON object") as lines,
         written(
             given["output"],
             source=given["batch"],

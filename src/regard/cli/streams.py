@@ -105,8 +105,14 @@ def silence() -> None:
 
 
 @contextmanager
-def opened(source: str | None) -> Iterator[IO[bytes]]:
+def opened(source: str | None, *, holds: str = "text") -> Iterator[IO[bytes]]:
     """Open a file to read lines from; None and ``-`` are stdin.
+
+    Parameters
+    ----------
+    source : str or None
+    holds : str
+        What a line is, for messages.
 
     Raises
     ------
@@ -120,13 +126,13 @@ def opened(source: str | None) -> Iterator[IO[bytes]]:
             raise InputError(
                 explain(
                     "standard input is closed",
-                    expected="texts to read, one a line",
+                    expected=f"{holds}s to read, one a line",
                     got="a closed stream",
-                    help="give WORDS or --input",
+                    help="name a file instead, or give it lines",
                 )
             )
         if stdin.isatty():
-            click.echo("type one text a line; Ctrl-D ends", err=True)
+            click.echo(f"type one {holds} a line; Ctrl-D ends", err=True)
         yield stdin.buffer  # type: ignore[attr-defined]  # a text file over a binary one
         return
     try:
@@ -136,8 +142,8 @@ def opened(source: str | None) -> Iterator[IO[bytes]]:
             unreadable(
                 source,
                 error,
-                expected="a readable file, one text a line",
-                missing="check the path of --input",
+                expected=f"a readable file, one {holds} a line",
+                missing="check the path",
             )
         ) from error
     with stream:
@@ -249,7 +255,7 @@ def _check(path: Path, output: str, source: str | None, force: bool, example: st
                 f"{output}: the output is the input",
                 expected="another file to write to",
                 got="the file that is read",
-                help="choose another --output",
+                help="choose another name",
             )
         )
     if path.is_file() and not force:

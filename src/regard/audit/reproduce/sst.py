@@ -147,7 +147,7 @@ def _of_model(name: str, accuracy: float, found: Audit, rows: dict[str, Row]) ->
     checks.append(Check(f"{name}: search, mean JSD", searched, 0.43, 0.53, "0.47-0.49"))
     checks.append(Check(f"{name}: exact, mean JSD", exact, searched))
     granted = float(found.verdict.outcome("L2") == "granted")
-    share = rows["delete, F (share of best)"].estimate
+    share = rows["delete, F (gain over random / best's)"].estimate
     checks.append(Check(f"{name}: L2 granted", granted, 1.0, 1.0, "", f"F {share}"))
     return checks
 
