@@ -180,6 +180,48 @@ def test_a_predict_with_that_does_not_listen_is_stopped(honest, inputs):
     assert "predict() answers all 31 inputs the same" in _failed(case, inputs).said
 
 
+def test_equal_weights_pass_where_the_answer_is_made_with_them(inputs):
+    def with_weights(texts, rows):
+        z = [
+            sum(a * len(token) * i for i, (a, token) in enumerate(zip(r, t, strict=True)))
+            for r, t in zip(rows, texts, strict=True)
+        ]
+        p = 1 / (1 + np.exp(3 - np.array(z)))
+        return np.stack([1 - p, p], 1)
+
+    def equal(texts):
+        return [np.full(len(text), 1 / len(text)) for text in texts]
+
+    case = FunctionCase(
+        lambda texts: with_weights(texts, equal(texts)), equal, predict_with=with_weights
+    )
+    assert check_capture(case, inputs)[-1].outcome == "passed"
+
+
+def test_where_answers_hardly_hear_the_weights_they_are_taken_on_trust(honest, inputs):
+    # Right to 3e-8 with any weights: that says nothing of whose weights these are.
+    def nearly(batch, weights):
+        answers = honest.predict(batch)
+        moved = 1e-7 * honest.predict_with(batch, weights)
+        return (answers + moved) / (answers + moved).sum(-1, keepdims=True)
+
+    case = _NoReadOut(_Altered(honest, predict_with=nearly))
+    case.weights = lambda batch: [row[::-1] for row in honest.weights(batch)]
+    gate = check_capture(case, inputs)[-1]
+    assert (gate.name, gate.outcome) == ("G0.output", "not tested")
+    assert "hear too little of the weights to tell whose they are" in gate.said
+
+
+class _NoReadOut:
+    """A case as it is, but for its read-out."""
+
+    name = "without"
+
+    def __init__(self, case):
+        self.predict, self.weights = case.predict, case.weights
+        self.predict_with = case.predict_with
+
+
 def test_without_predict_with_the_output_is_taken_on_trust(honest, inputs):
     case = FunctionCase(
         lambda texts: np.tile([0.25, 0.75], (len(texts), 1)),

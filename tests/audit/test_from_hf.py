@@ -108,11 +108,50 @@ def test_one_head_passes_every_check_of_capture(build, row):
     assert {gate.outcome for gate in check_capture(case, _inputs())} == {"passed"}
 
 
+def test_a_mean_of_heads_is_stopped_where_the_answer_hardly_hears_the_weights():
+    model = _bert()
+    with torch.no_grad():
+        model.classifier.weight.zero_()
+        model.classifier.weight[0, 0] = 1e-6
+    gates = check_capture(
+        from_transformers(model, _Tokenizer(), layer=-1, reduce="mean"), _inputs()
+    )
+    assert (gates[-1].name, gates[-1].outcome) == ("G0.heads", "failed")
+
+
+def test_words_and_marked_words_become_pieces_and_their_marks():
+    from transformers import BertTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "gr", "##eat", "film"]
+    tokenizer = BertTokenizerFast({word: place for place, word in enumerate(words)})
+    case = from_transformers(_bert(), tokenizer, layer=0, head=1)
+    tokens = ("[CLS]", "a", "gr", "##eat", "film", "[SEP]")
+    (marked,) = case.inputs([["a", "great", "film"]], gold=[[1]])
+    assert marked == Input(tokens, fixed=frozenset({0, 5}), gold=frozenset({2, 3}))
+    (text,) = case.inputs(["a great film"], ["good"])
+    assert text == Input(tokens, fixed=frozenset({0, 5}), label="good")
+    (own,) = case.inputs([list(tokens)], gold=[[3]])
+    assert own == Input(tokens, fixed=frozenset({0, 5}), gold=frozenset({3}))
+
+
+@pytest.mark.parametrize("options", [{"head": 3}, {"head": -4}])
+def test_a_head_that_is_not_there_is_refused(options):
+    with pytest.raises(ConventionError, match="there is no such head"):
+        from_transformers(_bert(), _Tokenizer(), layer=0, **options)
+
+
+def test_a_row_beyond_an_input_is_refused():
+    case = from_transformers(_bert(), _Tokenizer(), layer=0, head=1, row=7)
+    with pytest.raises(ConventionError, match="there is no such row"):
+        case.weights([Input(("w1", "w2", "w3"))])
+
+
 def test_the_mean_of_heads_is_stopped_at_capture():
     case = from_transformers(_bert(), _Tokenizer(), layer=-1, reduce="mean")
     failed = check_capture(case, _inputs())[-1]
-    assert (failed.name, failed.outcome) == ("G0.output", "failed")
-    assert "averaged over heads" in failed.said
+    assert (failed.name, failed.outcome) == ("G0.heads", "failed")
+    assert failed.name == "G0.heads"
+    assert "averaged over 3 heads" in failed.said
 
 
 def test_rollout_is_shown_and_taken_on_trust():

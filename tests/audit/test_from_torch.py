@@ -116,10 +116,17 @@ def test_one_head_of_multi_head_attention_passes_and_can_be_replaced(batch_first
     assert np.abs(case.predict_with([one], [turned]) - case.predict([one])).max() > 1e-4
 
 
+@pytest.mark.parametrize("options", [{"head": 3, "row": 0}, {"head": 0, "row": 97}])
+def test_a_head_or_row_that_is_not_there_is_refused(options):
+    case = from_torch(Heads(), _ids, "attend", **options)
+    with pytest.raises(ConventionError, match=r"there is no such (head|row)"):
+        case.weights(_inputs(1))
+
+
 def test_the_average_of_heads_is_stopped_with_that_word():
     failed = _failure(from_torch(Heads(), _ids, "attend", row=0))
-    assert failed.name == "G0.output"
-    assert "averaged over heads" in failed.said
+    assert failed.name == "G0.heads"
+    assert "averaged over 3 heads" in failed.said
 
 
 def test_weights_without_a_mask_are_stopped_with_that_word():

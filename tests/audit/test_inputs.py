@@ -98,15 +98,19 @@ def test_the_end_of_a_name_counts_in_upper_case_too_and_a_byte_order_mark_does_n
 
 
 def test_texts_are_cut_as_the_model_cuts_them(tmp_path):
-    def cut(texts):
-        return [Input(("[CLS]", *text), fixed=frozenset({0})) for text in texts]
+    def cut(texts, *, gold):
+        marks = gold or [None] * len(texts)
+        return [
+            Input(("[CLS]", *text), None, frozenset({0}), m and frozenset(1 + i for i in m))
+            for text, m in zip(texts, marks, strict=True)
+        ]
 
-    path = _file(tmp_path, {"text": "ab", "label": "x"}, {"tokens": ["a b"], "gold": [0]})
+    path = _file(tmp_path, {"text": "ab", "label": "x"}, {"tokens": ["a", "b"], "gold": [1]})
     first, second = read_inputs(path, cut=cut)
     assert first == Input(("[CLS]", "a", "b"), fixed=frozenset({0}), label="x")
-    assert second == Input(("a b",), gold=frozenset({0}))
+    assert second == Input(("[CLS]", "a", "b"), fixed=frozenset({0}), gold=frozenset({2}))
     assert read_inputs(_file(tmp_path, "ab", name="t.txt"), cut=cut)[0].tokens[0] == "[CLS]"
-    with pytest.raises(InputError, match="`tokens` beside gold"):
+    with pytest.raises(InputError, match="gold beside `tokens`"):
         read_inputs(_file(tmp_path, {"text": "ab", "gold": [1]}), cut=cut)
 
 

@@ -147,7 +147,7 @@ def named_head(): return named(Encoder(heads=3), "attend", row=0, head=1)
         ("nothing", "G0.finite", "parameters with NaN: score.weight"),
         ("named_unmasked", "G0.sums", "weight lies on padding, the mask is missing"),
         ("named_dropped", "G0.twice", "in training mode: `drop` (Dropout, dropout 0.5)"),
-        ("named_averaged", "G0.output", "averaged over heads"),
+        ("named_averaged", "G0.heads", "averaged over 3 heads"),
     ],
 )
 def test_a_plain_pytorch_file_with_wrong_weights_is_stopped_with_the_reason(

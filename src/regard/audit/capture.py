@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from regard.audit.inputs import Input
-from regard.audit.protocol import Case, Numbers, Overridable, ReadsOut, numbers
+from regard.audit.protocol import (
+    Averaged,
+    Case,
+    Numbers,
+    Overridable,
+    ReadsOut,
+    numbers,
+)
 from regard.audit.randomness import what_is_random
 from regard.audit.reach import parameters_with_nan
 from regard.audit.sample import asked_in_batches, probabilities, read_with
@@ -22,6 +29,8 @@ __all__ = ["check_capture"]
 _SUM = 1e-4
 _SAME = 1e-5
 _LOOKED_AT = 64  # inputs
+_PART = 0.01  # of what turned weights do to an answer
+_FLAT = 1e-3
 _SHOWN = 60  # characters of an input
 _ALONE = 8  # of them, asked once more without company
 
@@ -45,6 +54,7 @@ def check_capture(case: Case, inputs: Sequence[Input]) -> list[Gate]:
         lambda: _twice(case, some, rows, again),
         lambda: _sums(case, some, rows),
         lambda: _alone(case, some, rows),
+        *([lambda: _heads(case, some, rows)] if isinstance(case, Averaged) else []),
         lambda: _output(case, some, rows),
     )
     for check in checks:
@@ -70,7 +80,8 @@ def _shape(some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
         elif row.shape[0] > length:
             said = (
                 f"weights() returned {row.shape[0]} weights for {length} tokens: places of "
-                "padding are among them, so padding may have been attended"
+                "padding are among them; cut each row to its own tokens, and its sum will tell "
+                "whether padding was attended"
             )
         else:
             said = f"weights() returned {row.shape[0]} weights for {length} tokens"
@@ -103,6 +114,8 @@ def _finite(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
         if parameters:
             said += f"; parameters with NaN: {', '.join(parameters[:4])}"
         return Gate("G0.finite", rule, "failed", said)
+    # What is no distribution at all is no gate's matter: nothing could be asked of it.
+    probabilities(_answers(case, some[:1]))
     return Gate("G0.finite", rule, "passed", f"so for {len(rows)} inputs")
 
 
@@ -167,27 +180,48 @@ def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     return Gate("G0.padding", rule, "passed", f"largest difference {apart:.1g}")
 
 
+def _heads(case: Averaged, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
+    rule = f"weights that are an average are those of every head within {_SUM:g}"
+    found = [numbers(heads, "heads()") for heads in asked_in_batches(case.heads, some)]
+    apart = max(
+        float(np.abs(heads - row).max()) for heads, row in zip(found, rows, strict=True)
+    )
+    if apart > _SUM:
+        said = (
+            f"averaged over {len(found[0])} heads, of which one differs by {apart:.3g}: the "
+            "model runs with none of these weights; choose one head"
+        )
+        return Gate("G0.heads", rule, "failed", said)
+    return Gate("G0.heads", rule, "passed", f"largest difference {apart:.1g}")
+
+
 def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
     rule = f"run with these weights, the model gives its own answer within {_SAME:g}"
     answers = np.stack(_answers(case, some))
-    gaps: dict[str, float] = {}
+    turned = [_turned(row) for row in rows]
+    ways: dict[str, tuple[Numbers, Numbers]] = {}
     if isinstance(case, Overridable):
-        with_same = probabilities(case.predict_with(some, rows))
-        gaps["predict_with"] = float(np.abs(with_same - answers).max())
-        longer = [k for k, row in enumerate(rows) if len(row) > 1]
-        turned = [np.roll(rows[k], 1) for k in longer]
-        own = [rows[k] for k in longer]
-        if longer and not _is_heard(case, [some[k] for k in longer], own, turned):
+        own, other = (probabilities(case.predict_with(some, each)) for each in (rows, turned))
+        # The same batch both times: rounding is then the same, and any difference is heard.
+        if not (own != other).any():
             said = "predict_with() answers the same whatever weights it is given"
             if len(some) > 1 and float(np.ptp(answers, axis=0).max()) <= _SAME:
                 said += f"; predict() answers all {len(some)} inputs the same, too"
             return Gate("G0.output", rule, "failed", said)
+        ways["predict_with"] = own, other
     if isinstance(case, ReadsOut):
-        gaps["read_out"] = max(
-            float(np.abs(read_with(read.scores, read.b, row[None])[0] - answer).max())
-            for read, row, answer in zip(case.read_out(some), rows, answers, strict=True)
+        reads = list(case.read_out(some))
+        own, other = (
+            np.concatenate(
+                [
+                    read_with(read.scores, read.b, row[None])
+                    for read, row in zip(reads, each, strict=True)
+                ]
+            )
+            for each in (rows, turned)
         )
-    if not gaps:
+        ways["read_out"] = own, other
+    if not ways:
         return Gate(
             "G0.output",
             rule,
@@ -195,6 +229,7 @@ def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
             "the case has neither predict_with nor read_out: that the answer is made with "
             "these weights is taken on trust",
         )
+    gaps = {name: float(np.abs(own - answers).max()) for name, (own, _) in ways.items()}
     name, gap = max(gaps.items(), key=lambda pair: pair[1])
     if gap > _SAME:
         said = (
@@ -203,17 +238,21 @@ def _output(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
             "dropout"
         )
         return Gate("G0.output", rule, "failed", said)
+    effect = max(float(np.abs(own - other).max()) for own, other in ways.values())
+    if gap > _PART * effect:
+        said = (
+            f"an answer differs by {gap:.1g} with these weights and by {effect:.1g} with "
+            "turned ones: the answers hear too little of the weights to tell whose they are, "
+            "which is taken on trust"
+        )
+        return Gate("G0.output", rule, "not tested", said)
     return Gate("G0.output", rule, "passed", f"largest difference {gap:.1g}")
 
 
-def _is_heard(
-    case: Overridable, some: Sequence[Input], own: Sequence[Numbers], turned: Sequence[Numbers]
-) -> bool:
-    # The same batch both times: rounding is then the same, and any difference is heard.
-    one, other = (
-        numbers(case.predict_with(some, rows), "predict_with()") for rows in (own, turned)
-    )
-    return bool((one != other).any())
+def _turned(row: Numbers) -> Numbers:
+    """Return other weights: moved on by a token, or all on one where they are equal."""
+    turned = np.roll(row, 1)
+    return turned if np.ptp(row) > _FLAT else np.eye(len(row))[0]
 
 
 def _weights(case: Case, some: Sequence[Input]) -> list[Numbers]:

@@ -131,6 +131,15 @@ class TransformersCase:
                     got=f"layer={layer}",
                 )
             )
+        heads = int(loaded.config.num_attention_heads)
+        if head is not None and not -heads <= head < heads:
+            raise ConventionError(
+                explain(
+                    "from_transformers(): there is no such head",
+                    expected=f"{-heads} to {heads - 1}",
+                    got=f"head={head}",
+                )
+            )
         self._layer, self._head, self._reduce = layer % count, head, reduce
         self.read_from = row
         shown = {"head": f"layer {self._layer}, head {head}", "rollout": "rollout"}
@@ -141,23 +150,56 @@ class TransformersCase:
         self.classes = [labels[key] for key in sorted(labels)] or None
         if reduce != "rollout":
             self.predict_with = self._predict_with
+        if reduce == "mean":
+            self.heads = self._heads
 
-    def inputs(self, texts: Sequence[str], labels: Sequence[str] | None = None) -> list[Input]:
-        """Return inputs with the tokenizer's tokens; special ones are never erased."""
+    def inputs(
+        self,
+        texts: Sequence[str | Sequence[str]],
+        labels: Sequence[str] | None = None,
+        *,
+        gold: Sequence[Sequence[int] | None] | None = None,
+    ) -> list[Input]:
+        """Return inputs with the tokenizer's tokens; special ones are never erased.
+
+        Parameters
+        ----------
+        texts : sequence of str, or of lists of words
+            A list that holds a special token of the tokenizer is taken as its own tokens.
+        labels : sequence of str, optional
+        gold : sequence of lists of int, optional
+            Of texts that are lists: the marked words, from 0. All pieces of a word are marked.
+        """
         found = []
         for k, text in enumerate(texts):
-            ids = self.tokenizer(text)["input_ids"]
+            ids, words = self._ids_and_words(text)
             special = self.tokenizer.get_special_tokens_mask(
                 ids, already_has_special_tokens=True
             )
+            marked = None if gold is None else gold[k]
             found.append(
                 Input(
                     tuple(self.tokenizer.convert_ids_to_tokens(ids)),
                     fixed=frozenset(i for i, is_special in enumerate(special) if is_special),
+                    gold=None
+                    if marked is None
+                    else frozenset(i for i, word in enumerate(words) if word in set(marked)),
                     label=None if labels is None else labels[k],
                 )
             )
         return found
+
+    def _ids_and_words(self, text: str | Sequence[str]) -> tuple[list[int], list[int | None]]:
+        """Return ids, and for each which word of a list it is a piece of."""
+        if isinstance(text, str):
+            ids = list(self.tokenizer(text)["input_ids"])
+            return ids, [None] * len(ids)
+        if set(text) & set(self.tokenizer.all_special_tokens):
+            return list(self.tokenizer.convert_tokens_to_ids(list(text))), list(
+                range(len(text))
+            )
+        encoded = self.tokenizer(list(text), is_split_into_words=True)
+        return list(encoded["input_ids"]), list(encoded.word_ids())
 
     def predict(self, batch: Sequence[Input]) -> Numbers:
         """Return probabilities (batch, classes)."""
@@ -178,6 +220,13 @@ class TransformersCase:
             # Weight on padding is left out, so that the sum tells: G0 looks.
             found.append(shown[self._place(one), : len(one.tokens)])
         return found
+
+    def _heads(self, batch: Sequence[Input]) -> list[Numbers]:
+        """Return (heads, T_enc) of each input: what the weights are the average of."""
+        return [
+            all_[self._layer, :, self._place(one), : len(one.tokens)]
+            for one, all_ in zip(batch, self._all(batch), strict=True)
+        ]
 
     def layers(self, batch: Sequence[Input]) -> list[Numbers]:
         """Return (layers, heads, T, T) of each input, padding left out."""
@@ -224,7 +273,16 @@ class TransformersCase:
         return list(stacked)
 
     def _place(self, one: Input) -> int:
-        return self.read_from % len(one.tokens)
+        length = len(one.tokens)
+        if not -length <= self.read_from < length:
+            raise ConventionError(
+                explain(
+                    f"{self.name}: there is no such row",
+                    expected=f"{-length} to {length - 1}, where {length} tokens are left",
+                    got=f"row={self.read_from}",
+                )
+            )
+        return self.read_from % length
 
     def _run(self, batch: Sequence[Input]) -> Tensor:
         ids = [self.tokenizer.convert_tokens_to_ids(list(one.tokens)) for one in batch]

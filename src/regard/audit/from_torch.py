@@ -86,6 +86,8 @@ class TorchCase:
         self.name = name or f"{type(module).__name__}, weights of {attention}{where}"
         if self._embedding is not None:
             self.token_gradient = self._token_gradient
+        if head is None:
+            self.heads = self._heads
 
     def predict(self, batch: Sequence[Input]) -> Numbers:
         """Return probabilities (batch, classes)."""
@@ -94,20 +96,37 @@ class TorchCase:
 
     def weights(self, batch: Sequence[Input]) -> list[Numbers]:
         """Return the weights (T_enc,) of each input, those on padding left out."""
-        with torch.no_grad(), self._watched() as seen:
-            self._run(batch)
-        rows = self._rows(seen)
-        found = []
-        for one, row in zip(batch, rows, strict=True):
-            length = len(one.tokens)
-            # Weight on padding is left out, so that its sum tells: G0 looks.
-            found.append(row[:length] if len(row) >= length else row)
-        return found
+        rows = self._rows(self._caught(batch))
+        # Weight on padding is left out, so that its sum tells: G0 looks.
+        return [row[: len(one.tokens)] for one, row in zip(batch, rows, strict=True)]
 
     def predict_with(self, batch: Sequence[Input], weights: Sequence[Numbers]) -> Numbers:
         """Return probabilities (batch, classes) with other weights in the part."""
         with torch.no_grad(), self._watched(given=weights):
             return _numbers(self._run(batch))
+
+    def _heads(self, batch: Sequence[Input]) -> list[Numbers]:
+        """Return (heads, T_enc) of each input: what the weights are the average of."""
+        caught = self._caught(batch)
+        several = caught.unbind(1) if caught.ndim == 4 else [caught]
+        rows = [self._rows(one) for one in several]
+        return [
+            np.stack([row[place, : len(one.tokens)] for row in rows])
+            for place, one in enumerate(batch)
+        ]
+
+    def _caught(self, batch: Sequence[Input]) -> Tensor:
+        with torch.no_grad(), self._watched() as seen:
+            self._run(batch)
+        if not seen:
+            raise ConventionError(
+                explain(
+                    f"{self.name}: the part did not run",
+                    expected="a part that the module calls once for each batch",
+                    got="no call",
+                )
+            )
+        return seen[-1].detach().double().cpu()
 
     def _token_gradient(self, batch: Sequence[Input]) -> list[Numbers]:
         """Return abs(input x gradient) of the predicted class (T_enc,), all weights held."""
@@ -143,18 +162,12 @@ class TorchCase:
             returned = returned[0]
         return _distribution(returned, self._probabilities)
 
-    def _rows(self, seen: list[Tensor]) -> Numbers:
-        if not seen:
-            raise ConventionError(
-                explain(
-                    f"{self.name}: the part did not run",
-                    expected="a part that the module calls once for each batch",
-                    got="no call",
-                )
-            )
-        weights = seen[-1].detach().double().cpu()
-        if weights.ndim == 4:
-            weights = weights.mean(1) if self._head is None else weights[:, self._head]
+    def _rows(self, caught: Tensor) -> Numbers:
+        weights = caught
+        if weights.ndim == 4 and self._head is None:
+            weights = weights.mean(1)
+        elif weights.ndim == 4:
+            weights = weights[:, self._within("head", self._head, weights.shape[1])]
         if weights.ndim == 3:
             weights = self._one_row(weights)
         if weights.ndim != 2:
@@ -162,7 +175,7 @@ class TorchCase:
                 explain(
                     f"{self.name}: these are no weights",
                     expected="(batch, T), (batch, T_dec, T_enc), (batch, heads, T_dec, T_enc)",
-                    got=f"{tuple(seen[-1].shape)}",
+                    got=f"{tuple(caught.shape)}",
                 )
             )
         found: Numbers = weights.numpy()
@@ -179,7 +192,18 @@ class TorchCase:
                     got=f"weights {tuple(weights.shape)} and no `row`",
                 )
             )
-        return weights[:, self._row]
+        return weights[:, self._within("row", self._row, weights.shape[1])]
+
+    def _within(self, what: str, number: int | None, count: int) -> int:
+        if number is None or not -count <= number < count:
+            raise ConventionError(
+                explain(
+                    f"{self.name}: there is no such {what}",
+                    expected=f"{-count} to {count - 1}",
+                    got=f"{what}={number}",
+                )
+            )
+        return number
 
     @contextmanager
     def _watched(

@@ -68,7 +68,7 @@ def decide(erased: Columns, gold: Columns | None, *, seed: int = 0) -> list[Gate
     ranks = [gate for gate in found if gate.name.startswith("G3.share.")]
     found.append(_enough("G3", "under at least two ways of erasing", ranks, ways))
     if gold is not None:
-        found.append(_hits(gold, seed, erased.get("tokens.text")))
+        found.append(_hits(gold, seed, erased))
     found.append(_hidden(erased, seed))
     return found
 
@@ -167,16 +167,19 @@ def _moves() -> Gate:
     )
 
 
-def _hits(gold: Columns, seed: int, texts: Sequence[Any] | None) -> Gate:
+def _hits(gold: Columns, seed: int, erased: Columns) -> Gate:
     methods = [name for name in _METHODS if f"{name}.hit" in gold]
     rule = "the most attended token is a marked one as often as the best method's, less 0.05"
     if not methods or not np.isfinite(np.asarray(gold["attention.hit"], dtype=float)).any():
         return Gate("G3.gold", rule, "not tested", "no input has marked tokens")
+    if is_still(erased):
+        said = "the output never changes, so the other methods hit by chance"
+        return Gate("G3.gold", rule, "not tested", said)
     best = max(methods, key=lambda name: _hit(gold, name))
     attention, other = (
         np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
     )
-    estimate = mean_of(attention - other, seed=seed, groups=texts)
+    estimate = mean_of(attention - other, seed=seed, groups=erased.get("tokens.text"))
     said = (
         f"attention hits {np.nanmean(attention):.1%}, {best} {np.nanmean(other):.1%}; "
         f"difference {estimate}"

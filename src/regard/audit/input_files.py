@@ -16,8 +16,9 @@ _SIDES = ("source", "target")
 
 Split = Callable[[str, str], Sequence[str]]
 """Takes "source" or "target" and a text, returns its tokens as the model has them."""
-Cut = Callable[[Sequence[str]], Sequence[Input]]
-"""Takes texts, returns an input for each, with the model's own tokens."""
+Cut = Callable[..., Sequence[Input]]
+"""Takes texts or lists of words, and ``gold=``, of each the marked words; returns an input for
+each, with the model's own tokens."""
 
 
 def read_inputs(
@@ -60,7 +61,7 @@ def read_inputs(
     except OSError as error:
         raise InputError(
             unreadable(
-                path, error, expected="a file of inputs", missing="name a file with --data"
+                path, error, expected="a file of inputs", missing="check the path of --data"
             )
         ) from error
     except UnicodeDecodeError as error:
@@ -88,17 +89,20 @@ class _Ways:
     split: Split | None
     cut: Cut | None
 
-    def tokens(self, text: Any, where: str, name: str) -> Input:
-        """Return the input of a text; a list is taken as tokens."""
-        if not isinstance(text, str):
-            return Input(_tokens(text, where, name))
-        if self.split is not None:
+    def input(
+        self, given: Any, where: str, name: str, gold: frozenset[int] | None = None
+    ) -> Input:
+        """Return the input of a text or of a list of tokens, with the marked ones of a list."""
+        if isinstance(given, str) and self.split is not None:
             raise _refused(
-                where, "source and target, since the model writes", f"a text: {text[:60]}"
+                where, "source and target, since the model writes", f"a text: {given[:60]}"
             )
+        tokens = _tokens(given, where, name)
         if self.cut is None:
-            return Input(_tokens(text, where, name))
-        (found,) = self.cut([text])
+            return Input(tokens, gold=gold)
+        marked = None if gold is None else [sorted(gold)]
+        text = given if isinstance(given, str) else list(tokens)
+        (found,) = self.cut([text], gold=marked)
         return found
 
 
@@ -116,24 +120,23 @@ def _read_object(line: str, where: str, ways: _Ways) -> list[Input]:
         raise _refused(
             where, "`tokens` or `text`, or `source` and `target`", ", ".join(form) or "nothing"
         )
-    one = ways.tokens(given, where, "tokens" if "tokens" in form else "text")
-    marks = {name: form[name] for name in ("gold", "fixed") if form.get(name) is not None}
-    if marks and ways.cut is not None and isinstance(given, str):
+    name = "tokens" if "tokens" in form else "text"
+    marks = [mark for mark in ("gold", "fixed") if form.get(mark) is not None]
+    if ways.cut is not None and ((isinstance(given, str) and marks) or "fixed" in marks):
         raise _refused(
             where,
-            f"`tokens` beside {' and '.join(marks)}: the model cuts texts in its own way",
-            f"text {given[:60]}",
+            "gold beside `tokens`: the model cuts texts and fixes tokens in its own way",
+            f"{' and '.join(marks)} beside `{name}`",
         )
-    places = {
-        name: _places(given, where, name, len(one.tokens)) for name, given in marks.items()
-    }
+    length = len(_tokens(given, where, name))
+    places = {mark: _places(form[mark], where, mark, length) for mark in marks}
+    one = ways.input(given, where, name, places.get("gold"))
     before, label = form.get("before"), form.get("label")
     return [
         replace(
             one,
             before=None if before is None else _tokens(before, where, "before", empty=True),
             fixed=places.get("fixed", one.fixed),
-            gold=places.get("gold"),
             label=None if label is None else str(label),
         )
     ]
@@ -155,7 +158,7 @@ def _read_pair(line: str, where: str, ways: _Ways) -> list[Input]:
 
 
 def _read_text(line: str, where: str, ways: _Ways) -> list[Input]:
-    return [ways.tokens(line, where, "the line")]
+    return [ways.input(line, where, "the line")]
 
 
 _READERS: dict[str, Callable[[str, str, _Ways], list[Input]]] = {

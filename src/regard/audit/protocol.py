@@ -15,6 +15,7 @@ a case that also has        lets the audit
 ``weight_gradient``         remove weights in the order of their gradient
 ``layers``                  follow attention through layers: rollout and flow
 ``train``                   train again: uniform, other seeds, frozen weights, deceived
+``heads``                   see whether the weights shown are an average of different ones
 ``split``                   cut the texts of pairs as the model does: into letters, say
 ``inputs``                  cut other texts as the model does: into subwords, with [CLS]
 ``reads_before`` = False    refuse steps of pairs, which it would all answer the same
@@ -33,6 +34,7 @@ from regard.audit.inputs import Input
 from regard.errors import InputError, ShapeError, explain
 
 __all__ = [
+    "Averaged",
     "Case",
     "Differentiable",
     "FunctionCase",
@@ -182,6 +184,15 @@ class Trained:
     case: Case
     accuracy: float
     f1: float | None = None
+
+
+@runtime_checkable
+class Averaged(Protocol):
+    """A case that shows the average of several heads."""
+
+    def heads(self, batch: Sequence[Input]) -> Sequence[Numbers]:
+        """Return (heads, T_enc) of each input: the rows of which the average is shown."""
+        ...
 
 
 @runtime_checkable

@@ -59,14 +59,15 @@ def what_is_random(case: object, ask: Ask) -> str:
 
 
 def _titles(training: Mapping[str, Any]) -> list[str]:
-    # Those whose mode can matter first, the whole model last.
-    ordered = sorted(training.items(), key=lambda pair: (not _drops(pair[1]), pair[0] == ""))
+    """Return the names of those that drop something, and how many others; else of all."""
+    dropping = {name: module for name, module in training.items() if _drops(module)}
     found = []
-    for name, module in ordered:
+    for name, module in (dropping or training).items():
         rate = _drops(module)
         kind = f"{type(module).__name__}{f', dropout {rate:g}' if rate else ''}"
         found.append(f"{f'`{name}`' if name else 'the model itself'} ({kind})")
-    return found
+    others = len(training) - len(found)
+    return [*found, f"{others} without dropout"] if others else found
 
 
 def _drops(module: Any) -> float:

@@ -5,7 +5,7 @@ import sys
 from regard.audit.protocol import Case, check_case
 from regard.check.loading import Crash, load, prepare
 from regard.check.target import import_folders, read_source
-from regard.errors import InputError, explain
+from regard.errors import InputError, RegardError, explain
 
 __all__ = ["load_case"]
 
@@ -42,7 +42,7 @@ def load_case(target: str) -> Case:
             return check_case(found, f"audit: {target}")
         try:
             found = found()
-        except (InputError, KeyboardInterrupt):
+        except RegardError:
             raise
         except Exception as error:
             raise InputError(

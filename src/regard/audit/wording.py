@@ -15,10 +15,7 @@ from regard.audit.verdict import LEVELS, Claim, Gate, Verdict
 
 __all__ = ["judge", "stopped"]
 
-_ON_TRUST = (
-    ", if these are the weights that its answers are made with: that is taken on trust, since "
-    "the case has neither predict_with nor read_out"
-)
+_ON_TRUST = ", if these are the weights that its answers are made with ({})"
 _NOTHING = 0.005
 """An effect on a probability below which no token is said to matter."""
 
@@ -51,9 +48,11 @@ def judge(
     second = [by_name["G2"], by_name["G4"]]
     third = [by_name[name] for name in ("G3", "G3.gold") if name in by_name]
     # Of a case that cannot be run with other weights nobody knows whether these are its own.
-    trusted = "G0.output" in by_name and by_name["G0.output"].outcome == "not tested"
+    output = by_name.get("G0.output")
+    trusted = output is not None and output.outcome == "not tested"
+    trust = _ON_TRUST.format(output.said) if output is not None and trusted else ""
     claims = (
-        Claim("L1", LEVELS["L1"] + (_ON_TRUST if trusted else ""), "granted", ("G0", "G1")),
+        Claim("L1", LEVELS["L1"] + trust, "granted", ("G0", "G1")),
         _claim("L2", second),
         _claim("L3", [*second, *third]),
     )
