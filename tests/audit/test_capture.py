@@ -149,6 +149,17 @@ def test_what_is_no_weights_at_all_is_refused_by_name(inputs, weights, said):
     assert said in str(caught.value)
 
 
+def test_answers_that_padding_reaches_are_stopped(honest, inputs):
+    def padded(batch):
+        longest = max(len(one.tokens) for one in batch)
+        shares = np.array([len(one.tokens) / longest for one in batch])[:, None]
+        return shares * honest.predict(batch) + (1 - shares) / 2
+
+    failed = _failed(_Altered(honest, predict=padded), inputs)
+    assert failed.name == "G0.padding"
+    assert "padding reaches the answer by another way" in failed.said
+
+
 def test_weights_averaged_over_the_batch_are_stopped(honest, inputs):
     def averaged(batch):
         rows = honest.weights(batch)

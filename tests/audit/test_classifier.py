@@ -35,7 +35,7 @@ def _untrained(data, **options):
 def test_every_encoder_passes_every_check_of_capture(data, encoder, sentinels):
     case = _untrained(data, encoder=encoder, sentinels=sentinels)
     gates = check_capture(case, data.test[:23])
-    assert [gate.outcome for gate in gates] == ["passed"] * 5
+    assert [gate.outcome for gate in gates] == ["passed"] * 6
 
 
 @pytest.mark.parametrize("score", ["tanh", "dot"])

@@ -160,10 +160,10 @@ def _sums(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
 
 
 def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
-    rule = f"weights are the same alone and beside longer inputs within {_SUM:g}"
+    rule = f"weights and answers are the same alone and beside longer inputs within {_SUM:g}"
     order = sorted(range(len(some)), key=lambda k: len(some[k].tokens))
     longest = some[order[-1]]
-    apart = 0.0
+    apart = answers = 0.0
     for k in order[:_ALONE]:
         beside = _weights(case, [some[k], longest])[0]
         (alone,) = _weights(case, [some[k]])
@@ -171,13 +171,22 @@ def _alone(case: Case, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
             said = f"alone {alone.shape[0]} weights, beside a longer input {beside.shape[0]}"
             return Gate("G0.padding", rule, "failed", said)
         apart = max(apart, _apart(beside, alone), _apart(rows[k], alone))
+        pair, (answer,) = _answers(case, [some[k], longest]), _answers(case, [some[k]])
+        answers = max(answers, _apart(pair[0], answer))
     if apart > _SUM:
         said = (
             f"beside a longer input a weight differs by {apart:.3g} from alone: padding is "
             "attended, or the weights are averaged over the batch"
         )
         return Gate("G0.padding", rule, "failed", said)
-    return Gate("G0.padding", rule, "passed", f"largest difference {apart:.1g}")
+    if answers > _SUM:
+        said = (
+            f"beside a longer input an answer differs by {answers:.3g} from alone, the weights "
+            "do not: padding reaches the answer by another way, or the batch's average does"
+        )
+        return Gate("G0.padding", rule, "failed", said)
+    said = f"largest difference {max(apart, answers):.1g}"
+    return Gate("G0.padding", rule, "passed", said)
 
 
 def _heads(case: Averaged, some: Sequence[Input], rows: Sequence[Numbers]) -> Gate:
