@@ -135,6 +135,7 @@ def named_dropped():
     found.module.train()
     return found
 def named_averaged(): return named(Encoder(heads=3), "attend", row=0)
+def named_missing(): return named(Encoder(), "attn")
 def named_head(): return named(Encoder(heads=3), "attend", row=0, head=1)
 """
 
@@ -168,6 +169,15 @@ def test_a_plain_pytorch_file_with_right_weights_passes_g0(place, name, capsys):
     arguments = ["audit", f"{place / 'net.py'}:{name}", "--data", str(place / "data.jsonl")]
     assert run([*arguments, "--tests", "uniform", "--require", "L1"]) == 0
     assert "STOPPED" not in capsys.readouterr().out
+
+
+def test_a_part_that_is_not_there_is_told_with_those_that_are(place, capsys):
+    (place / "net.py").write_text(_TORCH)
+    target = f"{place / 'net.py'}:named_missing"
+    assert run(["audit", target, "--data", str(place / "data.jsonl")]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: from_torch(): Encoder has no part 'attn'")
+    assert "softmax" in shown
 
 
 _WEAK = """

@@ -329,7 +329,7 @@ REFUSED = {
     "memory": (["bad.py:attend", "--memory", "lots"], "a whole number"),
     "batch and target": (["bad.py:attend", "--batch", "b.jsonl"], "leave TARGET out"),
     "batch and format": (["--batch", "b.jsonl", "--format", "full"], "leave --format out"),
-    "no batch": (["--batch", "none.jsonl"], "none.jsonl"),
+    "no batch": (["--batch", "none.jsonl"], "a readable file, one JSON object a line"),
     "settings": (["sub/bad.py:attend"], "did you mean `ignore`?"),
 }
 

@@ -130,7 +130,7 @@ def audit(
 
     case = load_case(target[0])
     ways: dict[str, Any] = {name: getattr(case, own, None) for name, own in _CUTS.items()}
-    inputs = read_inputs(data, **ways)
+    inputs = read_inputs(data, **{name: way for name, way in ways.items() if callable(way)})
     go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
     with before_stopping(lambda: go_on), _Progress() as progress, _blaming(target[0]):
         found = run_audit(
