@@ -9,7 +9,7 @@ OUT ?= regard-demo
 DEMO_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test site docs docs-links lint types format bench bench-additive bench-alignment bench-contract bench-tasks bench-training mutants ci clean
+.PHONY: help setup demo test site docs docs-links lint types format bench bench-additive bench-alignment bench-audit bench-contract bench-tasks bench-training mutants ci clean
 
 help:
 	@echo "make demo    set up what the main job needs and run it (report in $(OUT)/)"
@@ -75,6 +75,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python docs/tasks_page.py --check
 	$(BIN)/python docs/export_page.py --check
 	$(BIN)/python docs/alignment_page.py --check
+	$(BIN)/python docs/audit_page.py --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -105,6 +106,13 @@ bench-tasks: $(VENV)/.dev
 bench-alignment: $(VENV)/.dev
 	$(BIN)/python benchmarks/alignment_error.py --data $(DATA)
 	$(BIN)/python docs/alignment_page.py
+
+# Hours; DATA is where the published data sets lie.
+bench-audit: $(VENV)/.dev
+	$(BIN)/regard audit reproduce copy --seeds 3 --json docs/results/audit_copy.json
+	$(BIN)/regard audit reproduce pronoun --seeds 3 --data $(DATA)/pronoun --json docs/results/audit_pronoun.json
+	$(BIN)/regard audit reproduce sst --seeds 3 --data $(DATA)/sst_dataset.csv --json docs/results/audit_sst.json
+	$(BIN)/python docs/audit_page.py
 
 # yoyodyne is shown where it is installed; the script's docstring says how it is measured.
 bench-training: $(VENV)/.dev

@@ -1,5 +1,6 @@
 """Reproductions: their tasks, their data, their bands. Whole runs where REGARD_DATA is set."""
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from regard.audit.from_regard import StepCase
 from regard.audit.reproduce import copy as copying
 from regard.audit.reproduce.pronoun import read_pronouns
+from regard.audit.reproduce.report import Report
 from regard.audit.reproduce.result import Check, Reproduction
 from regard.audit.reproduce.run import reproduce
 from regard.audit.reproduce.sst import read_sst
@@ -96,11 +98,56 @@ def test_sentences_of_more_than_five_tokens_are_kept(tmp_path):
 def test_a_figure_outside_its_band_fails_the_whole_and_is_marked():
     good, bad = Check("a", 0.5, 0.4, 0.6, "0.55"), Check("b", 0.7, 0.4, 0.6)
     assert Reproduction("x", 0, (good,)).passed
-    whole = Reproduction("x", 0, (good, bad), ("Not compared: c.",))
+    whole = Report((Reproduction("x", 0, (good, bad), ("Not compared: c.",)),))
     assert not whole.passed
-    assert "b  NO" in whole.text()
+    row = next(line for line in whole.text().splitlines() if line.startswith("b"))
+    assert "NO" in row
     assert "1 of 2 figures in their bands" in whole.text()
-    assert whole.to_dict()["checks"][1]["ok"] is False
+    assert "Not compared: c." in whole.text()
+
+
+def test_seeds_stand_side_by_side_with_their_mean():
+    low = Check("a", 0.5, 0.4, math.inf, "0.55", "F 1")
+    high = Check("a", 0.8, 0.4, math.inf, "0.55", "F 2")
+    other = Check("only of one", 0.1, 0.4)
+    found = Report(
+        (
+            Reproduction("x", 3, (low,), ("Said once.",), 2.0),
+            Reproduction("x", 4, (high, other), ("Said once.",), 5.0),
+        )
+    ).to_dict()
+    assert found["seeds"] == [3, 4]
+    assert found["seconds"] == [2.0, 5.0]
+    assert found["statements"] == ["Said once."]
+    first, second = found["figures"]
+    assert first["found"] == [0.5, 0.8]
+    assert first["mean"] == pytest.approx(0.65)
+    assert first["inside"] == 2
+    assert (first["low"], first["high"]) == (0.4, None)
+    assert first["notes"] == ["F 1", "F 2"]
+    assert second["found"] == [None, 0.1]
+    assert second["inside"] == 0
+    assert not found["passed"]
+
+
+def test_every_seed_is_run_and_kept_before_the_next(monkeypatch):
+    asked, kept = [], []
+
+    def run(data, *, seed, quick, progress):
+        progress("model", 0, 1)
+        return Reproduction("copy", seed, (Check("seed", float(seed), 4.0, 5.5),))
+
+    monkeypatch.setattr(copying, "run", run)
+    found = reproduce(
+        "copy",
+        seeds=(5, 6),
+        progress=lambda what, done, of: asked.append(what),
+        keep=lambda report: kept.append(len(report.runs)),
+    )
+    assert asked == ["seed 5: model", "seed 6: model"]
+    assert kept == [1, 2]
+    assert [run.passed for run in found.runs] == [True, False]
+    assert found.to_dict()["command"] == "regard audit reproduce copy --seed 5 --seeds 2"
 
 
 def test_data_that_are_missing_are_named():
@@ -117,6 +164,6 @@ def test_data_that_are_missing_are_named():
     [("pronoun", "audit-outside-repo/pronoun"), ("sst", "audit-outside-repo/sst_dataset.csv")],
 )
 def test_a_quick_run_on_the_published_data_gives_every_figure(target, where):
-    found = reproduce(target, data=str(Path(_DATA or "") / where), quick=True)
+    (found,) = reproduce(target, data=str(Path(_DATA or "") / where), quick=True).runs
     assert len(found.checks) >= 15
     assert all(np.isfinite(check.found) for check in found.checks)

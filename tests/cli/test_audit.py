@@ -273,6 +273,7 @@ def test_help_begins_with_an_example(capsys):
     ("arguments", "said"),
     [
         (["reproduce", "copy", "--budget", "5m"], "--budget is not for published settings"),
+        (["--selftest", "--seeds", "3"], "--seeds belongs to reproduce"),
         (["model.py:case", "--selftest"], "audits its own two models"),
         (["m.py:case", "--data", "one", "--out", "a", "--json", "a"], "name one file"),
         (["m.py:case", "--data", "one", "--json", "one", "--force"], "name one file"),

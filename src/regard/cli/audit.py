@@ -20,6 +20,7 @@ from regard.cli.train_options import Duration
 from regard.errors import InputError, RegardError, explain
 
 if TYPE_CHECKING:
+    from regard.audit.reproduce.report import Report
     from regard.audit.verdict import Audit
 
 __all__ = ["audit"]
@@ -30,7 +31,7 @@ _TARGETS = ("sst", "pronoun", "copy")
 _EXAMPLE = """
 regard audit --selftest
 regard audit model.py:case --data inputs.jsonl --require L2 --out audit.html --json audit.json
-regard audit reproduce copy
+regard audit reproduce copy --seeds 3 --json copy.json
 """
 
 
@@ -55,6 +56,9 @@ regard audit reproduce copy
 @click.option("--retrain", is_flag=True, help="Also train again: uniform, seeds, deceived.")
 @click.option("--budget", type=Duration(), help="Time, as 90s or 5m; what is done counts.")
 @click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)
+@click.option(
+    "--seeds", type=Number(int, 1, 1000), help="Of reproduce: how many, from --seed on."
+)
 @click.option("--selftest", is_flag=True, help="Audit the honest and the deceived control.")
 @click.option("--resume", type=Where(no_dash=True), help="File that keeps what is measured.")
 @click.option("--force", is_flag=True, help="Write over the files of --out and --json.")
@@ -73,6 +77,7 @@ def audit(
     retrain: bool,
     budget: float | None,
     seed: int,
+    seeds: int | None,
     selftest: bool,
     resume: str | None,
     force: bool,
@@ -84,6 +89,14 @@ def audit(
     chance. L3: it ranks tokens about as well as the best method tried. Exit code 0: the claim
     of --require is granted; 1: refused; 2: undecided, or the weights were captured wrongly.
     """
+    if seeds is not None and target[:1] != ("reproduce",):
+        raise InputError(
+            explain(
+                "audit: --seeds belongs to reproduce",
+                expected="--seed alone; `--retrain` tries other seeds of the model",
+                got=f"--seeds {seeds}",
+            )
+        )
     if selftest:
         if target:
             raise InputError(
@@ -103,7 +116,8 @@ def audit(
                     got=f"{budget:g} s",
                 )
             )
-        return _reproduce(target[1:], data, seed, json_out, form)
+        many = range(seed, seed + (seeds or 1))
+        return _reproduce(target[1:], data, many, json_out, form)
     if len(target) != 1:
         raise InputError(
             explain(
@@ -179,7 +193,7 @@ def _selftest(seed: int, form: str) -> int:
 
 
 def _reproduce(
-    names: tuple[str, ...], data: str | None, seed: int, json_out: str | None, form: str
+    names: tuple[str, ...], data: str | None, seeds: range, json_out: str | None, form: str
 ) -> int:
     if len(names) != 1 or names[0] not in _TARGETS:
         raise InputError(
@@ -190,13 +204,15 @@ def _reproduce(
             )
         )
     from regard.audit.reproduce.run import reproduce
+    from regard.files import write_json
+
+    def keep(found: "Report") -> None:
+        # After every seed, so that hours are not lost with the last one.
+        if json_out is not None:
+            write_json(Path(json_out), found.to_dict())
 
     with _Progress() as progress:
-        found = reproduce(names[0], data=data, seed=seed, progress=progress.show)
-    if json_out is not None:
-        from regard.files import write_json
-
-        write_json(Path(json_out), found.to_dict())
+        found = reproduce(names[0], data=data, seeds=seeds, progress=progress.show, keep=keep)
     say(json.dumps(found.to_dict()) if form == "json" else found.text())
     return 0 if found.passed else 1
 

@@ -2,10 +2,11 @@
 
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from regard.audit.reproduce.report import Report
 from regard.audit.reproduce.result import Reproduction
 from regard.errors import InputError, explain
 
@@ -23,10 +24,11 @@ def reproduce(
     target: str,
     *,
     data: str | None = None,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
     quick: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Reproduction:
+    keep: Callable[[Report], None] | None = None,
+) -> Report:
     """Measure a published result again.
 
     Parameters
@@ -35,10 +37,13 @@ def reproduce(
     data : str, optional
         Where the data lie; their terms do not allow to ship them, but for ``copy``, which draws
         its own.
-    seed : int
+    seeds : sequence of int
+        One whole run each, of numbers that follow each other.
     quick : bool
         A smaller run, to see that it works; its figures are outside their bands.
     progress : callable, optional
+    keep : callable, optional
+        Gets the report so far after every seed.
 
     Raises
     ------
@@ -63,8 +68,23 @@ def reproduce(
                 because="their terms do not allow to ship them",
             )
         )
-    began = time.monotonic()
     module = importlib.import_module(f"regard.audit.reproduce.{target}")
+    command = f"regard audit reproduce {target}{' --data DATA' if needed else ''}"
+    command += f" --seed {seeds[0]} --seeds {len(seeds)}"
     say = progress or (lambda what, done, of: None)
-    found: Reproduction = module.run(data, seed=seed, quick=quick, progress=say)
-    return replace(found, seconds=time.monotonic() - began)
+    runs: list[Reproduction] = []
+    for seed in seeds:
+        began = time.monotonic()
+        found: Reproduction = module.run(
+            data, seed=seed, quick=quick, progress=_of_seed(seed, say)
+        )
+        runs.append(replace(found, seconds=time.monotonic() - began))
+        if keep is not None:
+            keep(Report(tuple(runs), command))
+    return Report(tuple(runs), command)
+
+
+def _of_seed(
+    seed: int, say: Callable[[str, int, int], None]
+) -> Callable[[str, int, int], None]:
+    return lambda what, done, of: say(f"seed {seed}: {what}", done, of)

@@ -1,0 +1,103 @@
+"""Put docs/results/audit_*.json into docs/audit.md; `--check` only compares.
+
+The results are those of ``regard audit reproduce NAME --seeds 3 --json FILE``.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from regard.audit.reproduce.report import band
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs/results"
+PAGE = ROOT / "docs/audit.md"
+
+BEGIN, END = "<!-- results: docs/audit_page.py -->\n", "<!-- end of results -->"
+
+TARGETS = {
+    "sst": "Stanford Sentiment: correlations, shuffled weights, adversaries",
+    "pronoun": "Pronouns: attention trained to hide them",
+    "copy": "Copy, reverse and swap: attention with a known alignment",
+}
+
+
+def block(target: str, report: dict[str, Any]) -> str:
+    """Return the part of one target."""
+    seeds, figures = report["seeds"], report["figures"]
+    inside = sum(figure["inside"] for figure in figures)
+    of = sum(value is not None for figure in figures for value in figure["found"])
+    times = " to ".join(
+        f"{seconds / 60:.0f}" for seconds in dict.fromkeys(_ends(report["seconds"]))
+    )
+    lines = [
+        f"### {TARGETS[target]}",
+        "",
+        f"{inside} of {of} figures lie in their bands; those outside are bold.",
+        "",
+        "| figure | published | band | mean | " + " | ".join(f"seed {n}" for n in seeds) + " |",
+        "|---" * (4 + len(seeds)) + "|",
+        *(_row(figure) for figure in figures),
+        "",
+        *(f"{said}\n" for said in report["statements"]),
+        f"`{report['command']}`, {times} minutes a seed on {_machine(report['machine'])}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(figure: dict[str, Any]) -> str:
+    low, high = figure["low"], figure["high"]
+    verdict = low is not None and low == high  # an outcome: there or not
+    cells = []
+    for value in (figure["mean"], *figure["found"]):
+        if value is None:
+            cells.append("")
+            continue
+        shown = ("yes" if value == low else "no") if verdict else f"{value:.3f}"
+        outside = (low is not None and value < low) or (high is not None and value > high)
+        cells.append(f"**{shown}**" if outside else shown)
+    if verdict:
+        of = sum(value is not None for value in figure["found"])
+        count = f"{figure['inside']} of {of}"
+        cells[0] = count if figure["inside"] == of else f"**{count}**"
+    wanted = "yes" if verdict else band(low, high)
+    return (
+        f"| {figure['name']} | {figure['published']} | {wanted} | " + " | ".join(cells) + " |"
+    )
+
+
+def _ends(numbers: list[float]) -> tuple[float, float]:
+    return min(numbers), max(numbers)
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    return f"{machine['processor']}, PyTorch {machine['torch']}, regard {machine['regard']}"
+
+
+def page() -> str:
+    """Return the whole page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    blocks = []
+    for target in TARGETS:
+        path = RESULTS / f"audit_{target}.json"
+        if path.exists():
+            blocks.append(block(target, json.loads(path.read_text(encoding="utf-8"))))
+    return f"{before}{BEGIN}\n" + "".join(f"{each}\n" for each in blocks) + END + after
+
+
+def main() -> int:
+    """Write or compare."""
+    wanted = page()
+    if "--check" in sys.argv[1:]:
+        if PAGE.read_text(encoding="utf-8") != wanted:
+            print(f"{PAGE.name} is not what the results say: run docs/audit_page.py")
+            return 1
+        return 0
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
