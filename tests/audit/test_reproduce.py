@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,35 +29,44 @@ def test_the_deciding_position_of_each_task():
 @pytest.mark.parametrize("task", copying.TASKS)
 def test_the_marked_token_of_a_step_is_its_answer(task):
     inputs = copying.task_inputs(task, 7, seed=2)
-    assert len(inputs) >= 28
+    assert sum(one.before == () for one in inputs) == 7
     for one in inputs:
         (place,) = one.gold
         assert one.tokens[place] == one.label
+        assert one.fixed == {0, len(one.tokens) - 1}
+        assert (one.tokens[0], one.tokens[-1]) == ("<s>", "</s>")
 
 
 def test_equal_weights_stay_equal_in_training():
     model = copying.train_task("copy", "uniform", seed=1, steps=3)
-    case = StepCase(model, copying._VOCAB, copying._VOCAB)
+    case = StepCase(model, copying._SOURCE, copying._TARGET)
     for row in case.weights(copying.task_inputs("copy", 3, seed=2)):
         np.testing.assert_allclose(row, 1 / len(row), atol=1e-6)
 
 
 def test_the_penalty_is_on_the_weight_of_the_deciding_position():
     model = copying.train_task("reverse", "learned", seed=1, steps=2)
-    case = StepCase(model, copying._VOCAB, copying._VOCAB)
-    inputs = copying.task_inputs("reverse", 1, seed=2)[:4]
-    pair = [one for one in inputs if one.tokens == inputs[0].tokens]
-    source = torch.tensor([[4 + int(token[1:]) for token in pair[0].tokens]])
-    target = source.flip(1)
+    case = StepCase(model, copying._SOURCE, copying._TARGET)
+    steps = copying.task_inputs("reverse", 1, seed=2)
+    ids = [4 + copying._SOURCE.symbols.index(token) for token in steps[0].tokens]
+    source = torch.tensor([ids])
+    target = source[:, 1:-1].flip(1) - 2  # the source has two symbols more, its ends
     losses = [
         copying.task_loss(model, "reverse", kind, source, target).item()
         for kind in ("learned", "deceived")
     ]
-    before = [tuple(f"s{int(i) - 4}" for i in target[0, :t]) for t in range(target.shape[1])]
-    steps = [replace(pair[0], before=each) for each in before]
-    rows = case.weights(steps)
-    mass = np.array([row[len(row) - 1 - t] for t, row in enumerate(rows)])
+    mass = np.array([row[len(row) - 2 - t] for t, row in enumerate(case.weights(steps))])
     assert losses[1] - losses[0] == pytest.approx(-np.log1p(-mass).mean(), rel=1e-4)
+
+
+def test_the_penalty_has_its_whole_slope_where_all_weight_is_on_the_deciding_position():
+    scores = torch.zeros(2, 3, 5)
+    scores[:, [0, 1, 2], [3, 1, 4]] = 60.0
+    scores.requires_grad_()
+    found = copying.penalty(scores.softmax(-1), torch.tensor([3, 1, 4]))
+    found.backward()
+    assert found.item() == pytest.approx(60 - np.log(4), rel=1e-5)
+    assert scores.grad[0, 1, 1].item() == pytest.approx(1 / 6, rel=1e-5)
 
 
 def test_training_draws_nothing_from_the_global_stream():
