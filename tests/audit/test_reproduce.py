@@ -33,30 +33,34 @@ def test_the_marked_token_of_a_step_is_its_answer(task):
     for one in inputs:
         (place,) = one.gold
         assert one.tokens[place] == one.label
-        assert one.fixed == {0, len(one.tokens) - 1}
-        assert (one.tokens[0], one.tokens[-1]) == ("<s>", "</s>")
 
 
 def test_equal_weights_stay_equal_in_training():
     model = copying.train_task("copy", "uniform", seed=1, steps=3)
-    case = StepCase(model, copying._SOURCE, copying._TARGET)
+    case = StepCase(model, copying._VOCAB, copying._VOCAB)
     for row in case.weights(copying.task_inputs("copy", 3, seed=2)):
         np.testing.assert_allclose(row, 1 / len(row), atol=1e-6)
 
 
 def test_the_penalty_is_on_the_weight_of_the_deciding_position():
     model = copying.train_task("reverse", "learned", seed=1, steps=2)
-    case = StepCase(model, copying._SOURCE, copying._TARGET)
+    case = StepCase(model, copying._VOCAB, copying._VOCAB)
     steps = copying.task_inputs("reverse", 1, seed=2)
-    ids = [4 + copying._SOURCE.symbols.index(token) for token in steps[0].tokens]
-    source = torch.tensor([ids])
-    target = source[:, 1:-1].flip(1) - 2  # the source has two symbols more, its ends
+    source = torch.tensor([[4 + int(token[1:]) for token in steps[0].tokens]])
     losses = [
-        copying.task_loss(model, "reverse", kind, source, target).item()
+        copying.task_loss(model, "reverse", kind, source, source.flip(1)).item()
         for kind in ("learned", "deceived")
     ]
-    mass = np.array([row[len(row) - 2 - t] for t, row in enumerate(case.weights(steps))])
+    mass = np.array([row[len(row) - 1 - t] for t, row in enumerate(case.weights(steps))])
     assert losses[1] - losses[0] == pytest.approx(-np.log1p(-mass).mean(), rel=1e-4)
+
+
+def test_sequences_grow_from_two_symbols_in_the_first_quarter_of_training():
+    longest = [copying._longest(step, 400) for step in range(400)]
+    assert longest[0] == 2
+    assert longest == sorted(longest)
+    assert set(longest) == set(range(2, 9))
+    assert longest.index(8) <= 100
 
 
 def test_the_penalty_has_its_whole_slope_where_all_weight_is_on_the_deciding_position():

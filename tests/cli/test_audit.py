@@ -295,3 +295,25 @@ def test_what_a_case_raises_is_told_by_line_and_is_no_verdict(tmp_path, capsys):
     err = capsys.readouterr().err
     assert "model.py, line 5, raised KeyError" in err
     assert "Traceback" not in err
+
+
+def test_a_reproduction_of_two_seeds_is_kept_and_one_figure_outside_is_one(
+    tmp_path, monkeypatch, capsys
+):
+    from regard.audit.reproduce import copy as copying
+    from regard.audit.reproduce.result import Check, Reproduction
+
+    def measured(data, *, seed, quick, progress):
+        return Reproduction("copy", seed, (Check("share", float(seed), 4.0, high),))
+
+    monkeypatch.setattr(copying, "run", measured)
+    kept = tmp_path / "copy.json"
+    command = ["audit", "reproduce", "copy", "--seed", "5", "--seeds", "2"]
+    high = 6.5
+    assert run(command) == 0
+    high = 5.5
+    assert run([*command, "--json", str(kept)]) == 1
+    found = json.loads(kept.read_text())
+    assert found["seeds"] == [5, 6]
+    assert found["figures"][0]["found"] == [5.0, 6.0]
+    assert "seed 6: 0 of 1 figures in their bands" in capsys.readouterr().out
