@@ -42,4 +42,4 @@ def test_figures_outside_their_band_are_bold_and_outcomes_are_words(script):
     assert "| L2 granted |  | yes | **1 of 2** | yes | **no** |" in found
     assert "2 of 4 figures lie in their bands" in found
     assert "A statement." in found
-    assert "1 to 4 minutes a seed" in found
+    assert "1 to 4 minutes of processor time a seed" in found

@@ -69,7 +69,7 @@ class Report:
             inside = sum(check.ok for check in run.checks)
             lines.append(
                 f"{run.target}, seed {run.seed}: {inside} of {len(run.checks)} figures in "
-                f"their bands, {run.seconds:.0f} s"
+                f"their bands, {run.seconds:.0f} s of processor time"
             )
         return "\n".join(lines)
 

@@ -47,6 +47,7 @@ class Reproduction:
     statements : tuple of str
         What did not reproduce or could not be compared, in words.
     seconds : float
+        Of processor time.
     """
 
     target: str

@@ -74,11 +74,11 @@ def reproduce(
     say = progress or (lambda what, done, of: None)
     runs: list[Reproduction] = []
     for seed in seeds:
-        began = time.monotonic()
+        began = time.process_time()
         found: Reproduction = module.run(
             data, seed=seed, quick=quick, progress=_of_seed(seed, say)
         )
-        runs.append(replace(found, seconds=time.monotonic() - began))
+        runs.append(replace(found, seconds=time.process_time() - began))
         if keep is not None:
             keep(Report(tuple(runs), command))
     return Report(tuple(runs), command)
