@@ -41,7 +41,8 @@ def block(target: str, report: dict[str, Any]) -> str:
         *(_row(figure) for figure in figures),
         "",
         *(f"{said}\n" for said in report["statements"]),
-        f"`{report['command']}`, {times} minutes of processor time a seed on {_machine(report['machine'])}.",
+        f"`{report['command']}`, {times} minutes of processor time a seed on "
+        f"{_machine(report['machine'])}.",
     ]
     return "\n".join(lines) + "\n"
 
