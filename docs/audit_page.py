@@ -28,9 +28,8 @@ def block(target: str, report: dict[str, Any]) -> str:
     seeds, figures = report["seeds"], report["figures"]
     inside = sum(figure["inside"] for figure in figures)
     of = sum(value is not None for figure in figures for value in figure["found"])
-    times = " to ".join(
-        f"{seconds / 60:.0f}" for seconds in dict.fromkeys(_ends(report["seconds"]))
-    )
+    ends = min(report["seconds"]), max(report["seconds"])
+    times = " to ".join(dict.fromkeys(f"{seconds / 60:.0f}" for seconds in ends))
     lines = [
         f"### {TARGETS[target]}",
         "",
@@ -66,10 +65,6 @@ def _row(figure: dict[str, Any]) -> str:
     return (
         f"| {figure['name']} | {figure['published']} | {wanted} | " + " | ".join(cells) + " |"
     )
-
-
-def _ends(numbers: list[float]) -> tuple[float, float]:
-    return min(numbers), max(numbers)
 
 
 def _machine(machine: dict[str, Any]) -> str:
