@@ -43,6 +43,7 @@ what is measured
 ``rollout``          attention followed through layers: rollout, and ``flow``
 ``gold_mass``        weight on, and hits of, tokens that people marked
 ``retrain``          trained again: uniform, other seeds, frozen weights, deceived
+``adversary_model``  a whole model trained to answer alike and attend elsewhere
 what decides
 ``capture``          G0: are these the weights of the answer
 ``randomness``       what is found where two equal calls differ; ``reach`` finds modules

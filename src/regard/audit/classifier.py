@@ -25,7 +25,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.errors import InputError, explain
 from regard.kernels.softmax import masked_softmax
 
-__all__ = ["ENCODERS", "AttentionClassifier", "Classified", "ClassifierConfig"]
+__all__ = [
+    "ENCODERS",
+    "AttentionClassifier",
+    "Classified",
+    "ClassifierConfig",
+    "distribution",
+]
 
 ENCODERS = ("bilstm", "bigru", "average", "embedding")
 _SCORES = ("tanh", "dot")
@@ -194,6 +200,14 @@ class AttentionClassifier(nn.Module):
         else:
             found = self.scored(torch.tanh(self.hidden(states)))[..., 0]
         return found
+
+
+def distribution(outputs: Tensor) -> Tensor:
+    """Return the probabilities (batch, classes) of outputs, one logit for two classes."""
+    if outputs.shape[-1] > 1:
+        return outputs.softmax(-1)
+    last = outputs.sigmoid()
+    return torch.cat([1 - last, last], dim=-1)
 
 
 def _encoder(config: ClassifierConfig) -> nn.Module | None:

@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from regard.audit.classifier import AttentionClassifier, ClassifierConfig
+from regard.audit.classifier import AttentionClassifier, Classified, ClassifierConfig
 from regard.errors import InputError, explain
 
-__all__ = ["ClassifierTraining", "Encoded", "fit", "pad", "roc_auc"]
+__all__ = ["ClassifierTraining", "Encoded", "Objective", "balance_of", "fit", "pad", "roc_auc"]
 
 Weights = Callable[[Sequence[int]], Tensor]
 """From rows of the training set to their weights (batch, T)."""
+Objective = Callable[[Classified, Sequence[int]], Tensor]
+"""From what the model gave for rows of the training set to what is made small."""
+_SELECT = ("auc", "accuracy", "loss")
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,11 @@ class ClassifierTraining:
     amsgrad : bool
     balanced : bool
         Weigh classes by their rarity.
-    select : {"auc", "accuracy"}
+    select : {"auc", "accuracy", "loss"}
         What picks the epoch on held-out examples, of equals the last; never the start.
+        ``loss``: that of training, with no held-out examples.
+    patience : int
+        Stop after so many epochs without a better one; 0 for never.
     penalty : float
         Lambda of -lambda log(1 - mass on deciding tokens), added to the loss; 0 for none.
     """
@@ -43,6 +49,7 @@ class ClassifierTraining:
     amsgrad: bool = False
     balanced: bool = False
     select: str = "accuracy"
+    patience: int = 0
     penalty: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,7 +58,8 @@ class ClassifierTraining:
             ("batch", self.batch >= 1, "at least 1"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             ("penalty", self.penalty >= 0, "from 0"),
-            ("select", self.select in ("auc", "accuracy"), "auc or accuracy"),
+            ("patience", self.patience >= 0, "from 0"),
+            ("select", self.select in _SELECT, " or ".join(_SELECT)),
         ):
             if not fits:
                 raise InputError(
@@ -90,6 +98,7 @@ def fit(
     seed: int,
     weights: Weights | None = None,
     dev_weights: Weights | None = None,
+    objective: Objective | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> AttentionClassifier:
     """Train a classifier and return it as it was after its best epoch.
@@ -102,49 +111,53 @@ def fit(
         Of the start and of the order.
     weights, dev_weights : callable, optional
         Weights to be used instead of the model's own, in training and on `dev`.
+    objective : callable, optional
+        Instead of the labels' cross entropy with the penalty.
     progress : callable, optional
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AttentionClassifier(config)
     optimizers = _optimizers(model, training)
-    balance = _balance(train.labels, config.classes) if training.balanced else None
+    loss_of = objective or _answers(config, training, train)
     random = np.random.default_rng(seed)
-    best, kept = -np.inf, {}
+    best, kept, since = -np.inf, {}, 0
     for epoch in range(training.epochs):
         if progress is not None:
             progress("training", epoch, training.epochs)
         model.train()
+        total = 0.0
         for rows in _batches(train.ids, training.batch, random):
-            loss = _loss(
-                model,
-                train,
-                rows,
-                penalty=training.penalty,
-                balance=balance,
-                weights=weights,
-            )
+            ids, lengths = pad([train.ids[row] for row in rows])
+            loss = loss_of(model(ids, lengths, weights and weights(rows)), rows)
             for optimizer in optimizers:
                 optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]  # torch's gap
             for optimizer in optimizers:
                 optimizer.step()
+            total += loss.item() * len(rows)
         model.eval()
-        score = _held_out(model, dev, training.select, dev_weights)
+        score = (
+            -total
+            if training.select == "loss"
+            else _held_out(model, dev, training.select, dev_weights)
+        )
+        since = 0 if score > best else since + 1
         if score >= best:  # of equals the later: it has seen more
             best = score
             kept = {name: value.clone() for name, value in model.state_dict().items()}
+        if since and since == training.patience:
+            break
     model.load_state_dict(kept)
     return model.eval()
 
 
 def pad(ids: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Return ids (batch, T), padded with 0, and lengths (batch,)."""
-    lengths = torch.tensor([len(one) for one in ids])
-    padded = torch.zeros(len(ids), int(lengths.max()), dtype=torch.long)
-    for row, one in enumerate(ids):
-        padded[row, : len(one)] = torch.tensor(one)
-    return padded, lengths
+    lengths = [len(one) for one in ids]
+    longest = max(lengths)
+    padded = torch.tensor([[*one, *[0] * (longest - len(one))] for one in ids])
+    return padded, torch.tensor(lengths)
 
 
 def roc_auc(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
@@ -179,37 +192,39 @@ def _optimizers(
     return found
 
 
-def _loss(
-    model: AttentionClassifier,
-    data: Encoded,
-    rows: Sequence[int],
-    *,
-    penalty: float,
-    balance: Tensor | None,
-    weights: Weights | None,
-) -> Tensor:
-    ids, lengths = pad([data.ids[row] for row in rows])
-    found = model(ids, lengths, None if weights is None else weights(rows))
-    labels = torch.from_numpy(data.labels[rows])
-    if model.config.classes == 2:
-        each = functional.binary_cross_entropy_with_logits(
-            found.outputs[:, 0], labels.float(), reduction="none"
-        )
-        if balance is not None:
-            each = each * balance[labels]
-    else:
-        each = functional.cross_entropy(found.outputs, labels, balance, reduction="none")
-    loss = each.mean()
-    if penalty:
+def _answers(
+    config: ClassifierConfig, training: ClassifierTraining, data: Encoded
+) -> Objective:
+    """Return the cross entropy with the labels, plus the penalty."""
+    labels = torch.from_numpy(data.labels)
+    balance = balance_of(data.labels, config.classes) if training.balanced else None
+
+    def loss(found: Classified, rows: Sequence[int]) -> Tensor:
+        right = labels[list(rows)]
+        if config.classes == 2:
+            each = functional.binary_cross_entropy_with_logits(
+                found.outputs[:, 0], right.float(), reduction="none"
+            )
+            if balance is not None:
+                each = each * balance[right]
+        else:
+            each = functional.cross_entropy(found.outputs, right, balance, reduction="none")
+        if not training.penalty:
+            return each.mean()
+        places = [data.deciding[row] for row in rows]
         counted = torch.zeros_like(found.weights)
-        for row, one in enumerate(rows):
-            counted[row, data.deciding[one]] = 1.0
+        counted[
+            [row for row, some in enumerate(places) for _ in some],
+            [place for some in places for place in some],
+        ] = 1.0
         mass = (found.weights * counted).sum(1).clamp(max=1 - 1e-6)
-        loss = loss - penalty * torch.log1p(-mass).mean()
+        return each.mean() - training.penalty * torch.log1p(-mass).mean()
+
     return loss
 
 
-def _balance(labels: NDArray[np.int64], classes: int) -> Tensor:
+def balance_of(labels: NDArray[np.int64], classes: int) -> Tensor:
+    """Return each class's factor (classes,): the rarer, the heavier."""
     counts = np.bincount(labels, minlength=classes)
     # The last of two classes is weighed against the first, as published code does.
     shares = counts[0] / np.maximum(counts, 1)

@@ -16,10 +16,19 @@ from regard.audit.classifier import (
     AttentionClassifier,
     Classified,
     ClassifierConfig,
+    distribution,
 )
-from regard.audit.classifier_training import ClassifierTraining, Encoded, fit, pad
+from regard.audit.classifier_adversary import imitating
+from regard.audit.classifier_training import (
+    ClassifierTraining,
+    Encoded,
+    balance_of,
+    fit,
+    pad,
+)
 from regard.audit.inputs import Input
 from regard.audit.protocol import Numbers, ReadOut, Trained
+from regard.audit.sample import asked_in_batches
 from regard.errors import InputError, explain
 
 __all__ = ["MASK_TOKEN", "ClassifierCase", "ClassifierData", "train_classifier"]
@@ -157,7 +166,7 @@ class ClassifierCase:
         """Return abs(input x gradient) of the predicted class (T_enc,), all weights held."""
         with torch.enable_grad():
             found = self._run(batch, cut=True)
-            p = _distribution(found.outputs).amax(-1).sum()
+            p = distribution(found.outputs).amax(-1).sum()
             (gradient,) = torch.autograd.grad(p, found.embedded)
         return self._rows(batch, (gradient * found.embedded.detach()).sum(-1).abs())
 
@@ -177,6 +186,34 @@ class ClassifierCase:
         given = equal if attention == "uniform" else frozen
         training = replace(self.training, penalty=penalty)
         return train_classifier(self.data, config, training, seed=seed, given=given)
+
+    def train_adversary(self, *, strength: float, seed: int = 0) -> Trained:
+        """Train another such model, as :class:`~regard.audit.protocol.Imitable` says.
+
+        For ten times the epochs of its own training, until ten bring nothing more: as published
+        (80 epochs against 8), picked by the loss of training.
+        """
+        data, config = self.data, self.model.config
+        training = replace(
+            self.training,
+            epochs=10 * self.training.epochs,
+            patience=10,
+            select="loss",
+            penalty=0.0,
+        )
+        part = encoded(data, data.train, config)
+        factors = None
+        if training.balanced:
+            factors = balance_of(part.labels, config.classes)[torch.from_numpy(part.labels)]
+        objective = imitating(
+            torch.from_numpy(np.stack(asked_in_batches(self.predict, data.train))).float(),
+            _lookup(asked_in_batches(self.weights, data.train), part, config.sentinels),
+            strength=strength,
+            factors=factors,
+        )
+        model = fit(config, training, part, part, seed=seed, objective=objective)
+        hides = f", adversary, lambda {strength:g}"
+        return as_trained(model, data, training, seed=seed, hides=hides)
 
     def _run(
         self,
@@ -225,10 +262,10 @@ def train_classifier(
     trained : Trained
         With its accuracy on ``data.test``, and the F1 of the last of two classes.
     """
-    train, dev = (_encoded(data, part, config) for part in (data.train, data.dev))
+    train, dev = (encoded(data, part, config) for part in (data.train, data.dev))
     frozen = [
-        None if given is None else _lookup(given(part), encoded, config.sentinels)
-        for part, encoded in ((data.train, train), (data.dev, dev))
+        None if given is None else _lookup(given(part), ids, config.sentinels)
+        for part, ids in ((data.train, train), (data.dev, dev))
     ]
     model = fit(
         config,
@@ -240,7 +277,21 @@ def train_classifier(
         dev_weights=frozen[1],
         progress=progress,
     )
-    hides = f", lambda {training.penalty:g}" if training.penalty else ""
+    return as_trained(model, data, training, seed=seed, given=given)
+
+
+def as_trained(
+    model: AttentionClassifier,
+    data: ClassifierData,
+    training: ClassifierTraining,
+    *,
+    seed: int,
+    given: Callable[[Sequence[Input]], Sequence[Numbers]] | None = None,
+    hides: str = "",
+) -> Trained:
+    """Return a trained model as a case, with its accuracy on ``data.test``."""
+    config = model.config
+    hides = hides or (f", lambda {training.penalty:g}" if training.penalty else "")
     name = f"{config.encoder} + {config.score} attention, seed {seed}{hides}"
     case = ClassifierCase(model, data, training, name=name, given=given)
     answers = np.concatenate(
@@ -259,7 +310,8 @@ def equal(batch: Sequence[Input]) -> list[Numbers]:
     return [np.full(len(one.tokens), 1 / len(one.tokens)) for one in batch]
 
 
-def _encoded(data: ClassifierData, part: Sequence[Input], config: ClassifierConfig) -> Encoded:
+def encoded(data: ClassifierData, part: Sequence[Input], config: ClassifierConfig) -> Encoded:
+    """Return a part of the data as training reads it."""
     first = int(config.sentinels)
     deciding = [
         [first + place for place, token in enumerate(one.tokens) if token in data.deciding]
@@ -270,10 +322,10 @@ def _encoded(data: ClassifierData, part: Sequence[Input], config: ClassifierConf
 
 
 def _lookup(
-    rows: Sequence[Numbers], encoded: Encoded, sentinels: bool
+    rows: Sequence[Numbers], part: Encoded, sentinels: bool
 ) -> Callable[[Sequence[int]], Tensor]:
     def look(chosen: Sequence[int]) -> Tensor:
-        longest = max(len(encoded.ids[row]) for row in chosen)
+        longest = max(len(part.ids[row]) for row in chosen)
         return _padded([rows[row] for row in chosen], (len(chosen), longest), sentinels)
 
     return look
@@ -287,15 +339,8 @@ def _padded(rows: Sequence[Numbers], shape: Sequence[int], sentinels: bool) -> T
     return table
 
 
-def _distribution(outputs: Tensor) -> Tensor:
-    if outputs.shape[-1] > 1:
-        return outputs.softmax(-1)
-    last = outputs.sigmoid()
-    return torch.cat([1 - last, last], dim=-1)
-
-
 def _probabilities(outputs: Tensor) -> Numbers:
-    found: Numbers = _distribution(outputs.double()).numpy()
+    found: Numbers = distribution(outputs.double()).numpy()
     return found
 
 

@@ -40,6 +40,8 @@ class Measure:
         Pieces at a time.
     fewest : int
         Pieces below which nothing is shown.
+    trains : bool
+        Whether it trains models: it then has to be asked for.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Measure:
     size: Callable[[Sample], int] = len
     step: int = 50
     fewest: int = FEWEST
+    trains: bool = False
 
 
 def needs_other_weights(sample: Sample) -> str | None:

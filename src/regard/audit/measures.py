@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from regard.audit import (
     adversary_exact,
+    adversary_model,
     correlate,
     erase_input,
     erase_weights,
@@ -32,6 +33,7 @@ MEASURES: tuple[Measure, ...] = (
     null_space.MEASURE,
     rollout.MEASURE,
     retrain.MEASURE,
+    adversary_model.MEASURE,
 )
 
 
@@ -44,7 +46,7 @@ def chosen(names: Sequence[str] | None) -> list[Measure]:
         There is no test of a name.
     """
     if names is None:
-        return [measure for measure in MEASURES if measure is not retrain.MEASURE]
+        return [measure for measure in MEASURES if not measure.trains]
     known = {measure.name: measure for measure in MEASURES}
     unknown = [name for name in names if name not in known]
     if unknown:

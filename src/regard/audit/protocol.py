@@ -15,6 +15,7 @@ a case that also has        lets the audit
 ``weight_gradient``         remove weights in the order of their gradient
 ``layers``                  follow attention through layers: rollout and flow
 ``train``                   train again: uniform, other seeds, frozen weights, deceived
+``train_adversary``         train a model that answers alike and attends elsewhere
 ``heads``                   see whether the weights shown are an average of different ones
 ``split``                   cut the texts of pairs as the model does: into letters, say
 ``inputs``                  cut other texts as the model does: into subwords, with [CLS]
@@ -38,6 +39,7 @@ __all__ = [
     "Case",
     "Differentiable",
     "FunctionCase",
+    "Imitable",
     "Layered",
     "Masked",
     "Numbers",
@@ -219,6 +221,22 @@ class Trainable(Protocol):
         penalty : float
             Lambda of the deception: the loss gains -lambda log(1 - mass on the tokens that
             matter). 0 for none.
+        seed : int
+        """
+        ...
+
+
+@runtime_checkable
+class Imitable(Protocol):
+    """A case that can train a model of its own kind which answers alike, with other weights."""
+
+    def train_adversary(self, *, strength: float, seed: int = 0) -> Trained:
+        """Train it on this case's answers and against its weights, on the training inputs.
+
+        Parameters
+        ----------
+        strength : float
+            Lambda of TVD(answers) - lambda KL(its weights || this case's), from 0.
         seed : int
         """
         ...

@@ -174,4 +174,6 @@ def _range(values: Sequence[float]) -> Estimate:
     return Estimate(float(np.mean(values)), min(values), max(values), len(values))
 
 
-MEASURE = Measure("retrain", run, table, missing, lambda sample: len(plan(sample)), 1, 1)
+MEASURE = Measure(
+    "retrain", run, table, missing, lambda sample: len(plan(sample)), 1, 1, trains=True
+)

@@ -13,7 +13,7 @@ from regard.audit.gates import decide
 from regard.audit.inputs import Input, fingerprint
 from regard.audit.measure import FEWEST, Measure
 from regard.audit.measures import MEASURES, chosen
-from regard.audit.protocol import Case, Trainable, check_case
+from regard.audit.protocol import Case, check_case
 from regard.audit.sample import Sample
 from regard.audit.selftest import control_gate
 from regard.audit.store import Store
@@ -55,7 +55,8 @@ def audit(
     seed : int
         Of all drawing.
     tests : sequence of str, optional
-        Names of tests; by default all but ``retrain``, which trains about ten models.
+        Names of tests; by default all but ``retrain``, which trains about ten models, and
+        ``adversary_model``, which trains four for longer.
         ``erase_input`` always runs: the gates read it.
     budget : float, optional
         Seconds after which no further inputs are asked about; what is done counts.
@@ -130,8 +131,12 @@ def audit(
             not_tested.append((measure.name, late))
         if done >= measure.fewest:
             tables.append(measure.table(store.columns(measure.name), seed))
-    if tests is None and isinstance(case, Trainable):
-        not_tested.append(("retrain", "it trains models again and has to be asked for"))
+    if tests is None:
+        not_tested += [
+            (measure.name, "it trains models and has to be asked for")
+            for measure in MEASURES
+            if measure.trains and measure.missing(sample) is None
+        ]
     erased = store.columns("erase_input")
     done = store.done("erase_input")
     gold = store.columns("gold_mass") if store.done("gold_mass") >= done else None

@@ -52,7 +52,7 @@ regard audit reproduce copy --seeds 3 --json copy.json
 )
 @click.option("--out", type=Where(no_dash=True), help="Report to write, one offline HTML page.")
 @click.option("--json", "json_out", type=Where(no_dash=True), help="Every number, as JSON.")
-@click.option("--tests", help="Names of tests, with commas; default: all but retrain.")
+@click.option("--tests", help="Names of tests, with commas; default: all that train no model.")
 @click.option("--retrain", is_flag=True, help="Also train again: uniform, seeds, deceived.")
 @click.option("--budget", type=Duration(), help="Time, as 90s or 5m; what is done counts.")
 @click.option("--seed", type=Number(int, 0, 2**31 - 1), default=0, show_default=True)

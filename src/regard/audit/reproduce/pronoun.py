@@ -18,8 +18,9 @@ import numpy as np
 
 from regard.audit.classifier import ClassifierConfig
 from regard.audit.classifier_training import ClassifierTraining
-from regard.audit.from_classifier import ClassifierCase, ClassifierData, train_classifier
+from regard.audit.from_classifier import ClassifierCase, ClassifierData
 from regard.audit.inputs import Input
+from regard.audit.reproduce.kept import classifier
 from regard.audit.reproduce.result import Check, Reproduction
 from regard.audit.run import audit
 from regard.errors import InputError, explain
@@ -71,9 +72,14 @@ def read_pronouns(folder: str | Path) -> dict[str, list[Input]]:
 
 
 def run(
-    data: str | None, *, seed: int, quick: bool, progress: Callable[[str, int, int], None]
+    data: str | None,
+    *,
+    seed: int,
+    quick: bool,
+    models: Path | None,
+    progress: Callable[[str, int, int], None],
 ) -> Reproduction:
-    """Train and audit the six classifiers."""
+    """Train and audit the six classifiers; what is in the folder `models` is not trained."""
     parts = read_pronouns(data or "")
     if quick:
         parts = {name: part[:1500] for name, part in parts.items()}
@@ -82,9 +88,8 @@ def run(
     for encoder in ("embedding", "bilstm"):
         for penalty in _PENALTIES:
             progress(f"{encoder}, lambda {penalty:g}", 0, 1)
-            trained = train_classifier(
-                labelled, *_settings(encoder, penalty, labelled.symbols, quick), seed=seed
-            )
+            settings = _settings(encoder, penalty, labelled.symbols, quick)
+            trained = classifier(models, labelled, *settings, seed=seed)
             case = trained.case
             assert isinstance(case, ClassifierCase)
             checks += _checks(case, trained.accuracy, encoder, penalty, seed)

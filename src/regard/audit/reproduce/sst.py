@@ -12,7 +12,7 @@ References
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,14 @@ import numpy as np
 from regard.audit import adversary_exact
 from regard.audit.classifier import ClassifierConfig
 from regard.audit.classifier_training import ClassifierTraining
-from regard.audit.from_classifier import ClassifierCase, ClassifierData, train_classifier
+from regard.audit.from_classifier import ClassifierData
 from regard.audit.inputs import Input
+from regard.audit.protocol import Case
+from regard.audit.reproduce.kept import classifier
 from regard.audit.reproduce.result import Check, Reproduction
 from regard.audit.run import audit
 from regard.audit.sample import Sample
-from regard.audit.verdict import Audit, Row
+from regard.audit.verdict import Row
 from regard.errors import InputError, explain
 from regard.files import unreadable
 
@@ -33,7 +35,23 @@ __all__ = ["read_sst", "run"]
 
 _SHORTEST = 6  # tokens: published code keeps sentences with more than five
 _AUDITED = 500
-_TESTS = ["erase_input", "correlate", "permute", "adversary"]
+_TESTS = ["erase_input", "correlate", "permute"]
+_PAIRS = ("gradient", "leave-one-out")
+_MODELS = {
+    "average": ("average", 0.1),
+    "lstm": ("bilstm", 0.1),
+    "lstm, N(0, 1)": ("bilstm", 1.0),
+}
+"""Encoders, and the standard deviation of their embeddings at the start."""
+# Accuracy; of tau with the gradient and with leave-one-out the mean and the share of p <= 0.05.
+_PUBLISHED = {
+    "average": {
+        "accuracy": (0.807,),
+        "gradient": (0.606, 0.85),
+        "leave-one-out": (0.623, 0.88),
+    },
+    "lstm": {"accuracy": (0.808,), "gradient": (0.351, 0.49), "leave-one-out": (0.291, 0.36)},
+}
 # By largest weight, the published medians of how far shuffled weights move a BiLSTM's answer.
 _BINS = {"0 to 0.25": 0.03, "0.25 to 0.5": 0.04, "0.5 to 0.75": 0.07, "0.75 to 1": 0.11}
 
@@ -73,90 +91,94 @@ def read_sst(path: str | Path) -> dict[str, list[Input]]:
 
 
 def run(
-    data: str | None, *, seed: int, quick: bool, progress: Callable[[str, int, int], None]
+    data: str | None,
+    *,
+    seed: int,
+    quick: bool,
+    models: Path | None,
+    progress: Callable[[str, int, int], None],
 ) -> Reproduction:
-    """Train and audit the average encoder and two BiLSTMs."""
+    """Train and audit the average encoder and two BiLSTMs; those in `models` are not trained.
+
+    The average encoder is trained with equal weights, too.
+    """
     parts = read_sst(data or "")
     if quick:
         parts = {name: part[:800] for name, part in parts.items()}
     labelled = ClassifierData(parts["train"], parts["dev"], parts["test"])
     checks: list[Check] = []
     rows: dict[str, dict[str, Row]] = {}
-    for name, encoder, scale in (
-        ("average", "average", 0.1),
-        ("lstm", "bilstm", 0.1),
-        ("lstm, N(0, 1)", "bilstm", 1.0),
-    ):
+    for name, (encoder, scale) in _MODELS.items():
         progress(name, 0, 1)
-        trained = train_classifier(
-            labelled, *_settings(encoder, scale, labelled.symbols, quick), seed=seed
-        )
-        case = trained.case
-        assert isinstance(case, ClassifierCase)
-        found = audit(case, case.data.test, n=_AUDITED, seed=seed, tests=_TESTS)
+        settings = _settings(encoder, scale, labelled.symbols, quick)
+        trained = classifier(models, labelled, *settings, seed=seed)
+        found = audit(trained.case, labelled.test, n=_AUDITED, seed=seed, tests=_TESTS)
         rows[name] = {row.name: row for table in found.tables for row in table.rows}
-        checks += _of_model(name, trained.accuracy, found, rows[name])
+        if name in _PUBLISHED:
+            checks += _like_published(name, trained.accuracy, rows[name])
+        checks += _adversaries(name, trained.case, labelled.test[:_AUDITED], seed)
+        granted = float(found.verdict.outcome("L2") == "granted")
+        share = rows[name]["delete, F (gain over random / best's)"].estimate
+        checks.append(Check(f"{name}: L2 granted", granted, 1.0, 1.0, "", f"F {share}"))
         if name == "average":
-            checks.append(_never_below(case, seed))
+            equal = classifier(models, labelled, *settings, seed=seed, uniform=True)
+            more = equal.accuracy - trained.accuracy
+            checks.append(Check(f"{name}: equal weights, accuracy more by", more, -0.02, 0.02))
         progress(name, 1, 1)
-    for pair in ("leave-one-out", "gradient"):
+    for pair in _PAIRS:
         apart = _tau(rows["average"], pair) - _tau(rows["lstm"], pair)
         checks.append(Check(f"tau / {pair}: average above lstm by", apart, 0.2))
-    for inside, published in _BINS.items():
-        row = rows["lstm, N(0, 1)"].get(f"largest weight {inside}, median")
-        if row is not None:
-            checks.append(
-                Check(
-                    f"lstm, N(0, 1): shuffled, largest weight {inside}",
-                    row.estimate.value,
-                    published - 0.06,
-                    published + 0.06,
-                    f"{published:g}",
-                )
-            )
+    checks += _shuffled("lstm, N(0, 1)", rows["lstm, N(0, 1)"])
     statements = (
         "The published taus of the BiLSTM (gradient .351, leave-one-out .291) do not reproduce "
         "from random embeddings: they depend on fastText vectors that do not come with the "
         "data.",
         f"Means are over {_AUDITED} of the test sentences, the published ones over all.",
+        "The bands were drawn for the published seed, 10; other seeds are held against them, "
+        "too.",
     )
     return Reproduction("sst", seed, tuple(checks), statements)
 
 
-def _of_model(name: str, accuracy: float, found: Audit, rows: dict[str, Row]) -> list[Check]:
-    checks = []
-    average = name == "average"
-    if name != "lstm, N(0, 1)":
-        middle = 0.807 if average else 0.808
+def _like_published(name: str, accuracy: float, rows: dict[str, Row]) -> list[Check]:
+    published = _PUBLISHED[name]
+    right = published["accuracy"][0]
+    checks = [Check(f"{name}: accuracy", accuracy, right - 0.02, right + 0.02, f"{right:g}")]
+    for pair in _PAIRS:
+        middle, significant = published[pair]
+        wide = 0.1 if name == "average" else math.inf
+        title = f"{name}: tau attention / {pair}"
+        tau = _tau(rows, pair)
+        checks.append(Check(title, tau, middle - wide, middle + wide, f"{middle:g}"))
+        share = rows[f"  of which p <= 0.05, attention / {pair}"].estimate.value
         checks.append(
-            Check(f"{name}: accuracy", accuracy, middle - 0.02, middle + 0.02, f"{middle:g}")
+            Check(f"{title}, share of p <= 0.05", share, published=f"{significant:g}")
         )
-        for pair, published in (
-            ("gradient", 0.606 if average else 0.351),
-            ("leave-one-out", 0.623 if average else 0.291),
-        ):
-            tau = _tau(rows, pair)
-            low, high = (published - 0.1, published + 0.1) if average else (-math.inf, math.inf)
-            checks.append(
-                Check(f"{name}: tau attention / {pair}", tau, low, high, f"{published:g}")
-            )
-    exact, searched = (
-        rows[key].estimate.value
-        for key in ("exact: farthest weights (JSD)", "published search, 500 steps (JSD)")
-    )
-    checks.append(Check(f"{name}: search, mean JSD", searched, 0.43, 0.53, "0.47-0.49"))
-    checks.append(Check(f"{name}: exact, mean JSD", exact, searched))
-    granted = float(found.verdict.outcome("L2") == "granted")
-    share = rows["delete, F (gain over random / best's)"].estimate
-    checks.append(Check(f"{name}: L2 granted", granted, 1.0, 1.0, "", f"F {share}"))
     return checks
 
 
-def _never_below(case: ClassifierCase, seed: int) -> Check:
-    sample = Sample(case, case.data.test[:100], seed=seed)
+def _adversaries(name: str, case: Case, inputs: Sequence[Input], seed: int) -> list[Check]:
+    sample = Sample(case, inputs, seed=seed)
     columns = adversary_exact.run(sample, range(len(sample)))
-    least = float((np.array(columns["exact"]) - np.array(columns["search"])).min())
-    return Check("average: exact above search, least of 100 inputs", least, -1e-6)
+    exact, searched = np.array(columns["exact"]), np.array(columns["search"])
+    return [
+        Check(f"{name}: search, mean JSD", searched.mean(), 0.43, 0.53, "0.47-0.49"),
+        Check(f"{name}: exact, mean JSD", exact.mean(), searched.mean()),
+        Check(f"{name}: exact above search, least of all", (exact - searched).min(), -1e-6),
+    ]
+
+
+def _shuffled(name: str, rows: dict[str, Row]) -> list[Check]:
+    checks = []
+    for inside, middle in _BINS.items():
+        row = rows.get(f"largest weight {inside}, median")
+        if row is not None:
+            title = f"{name}: shuffled, largest weight {inside}"
+            value, note = row.estimate.value, f"{row.estimate.n} sentences"
+            checks.append(
+                Check(title, value, middle - 0.06, middle + 0.06, f"{middle:g}", note)
+            )
+    return checks
 
 
 def _tau(rows: dict[str, Row], pair: str) -> float:
