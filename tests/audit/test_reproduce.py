@@ -145,7 +145,7 @@ def test_seeds_stand_side_by_side_with_their_mean():
 def test_every_seed_is_run_and_kept_before_the_next(monkeypatch):
     asked, kept = [], []
 
-    def run(data, *, seed, quick, progress):
+    def run(data, *, seed, quick, models, progress):
         progress("model", 0, 1)
         return Reproduction("copy", seed, (Check("seed", float(seed), 4.0, 5.5),))
 

@@ -60,7 +60,11 @@ regard audit reproduce copy --seeds 3 --json copy.json
     "--seeds", type=Number(int, 1, 1000), help="Of reproduce: how many, from --seed on."
 )
 @click.option("--selftest", is_flag=True, help="Audit the honest and the deceived control.")
-@click.option("--resume", type=Where(no_dash=True), help="File that keeps what is measured.")
+@click.option(
+    "--resume",
+    type=Where(no_dash=True),
+    help="File that keeps what is measured; of reproduce: folder that keeps the models.",
+)
 @click.option("--force", is_flag=True, help="Write over the files of --out and --json.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -117,7 +121,7 @@ def audit(
                 )
             )
         many = range(seed, seed + (seeds or 1))
-        return _reproduce(target[1:], data, many, json_out, form)
+        return _reproduce(target[1:], data, many, json_out, resume, form)
     if len(target) != 1:
         raise InputError(
             explain(
@@ -193,7 +197,12 @@ def _selftest(seed: int, form: str) -> int:
 
 
 def _reproduce(
-    names: tuple[str, ...], data: str | None, seeds: range, json_out: str | None, form: str
+    names: tuple[str, ...],
+    data: str | None,
+    seeds: range,
+    json_out: str | None,
+    resume: str | None,
+    form: str,
 ) -> int:
     if len(names) != 1 or names[0] not in _TARGETS:
         raise InputError(
@@ -211,8 +220,16 @@ def _reproduce(
         if json_out is not None:
             write_json(Path(json_out), found.to_dict())
 
-    with _Progress() as progress:
-        found = reproduce(names[0], data=data, seeds=seeds, progress=progress.show, keep=keep)
+    go_on = f"go on with --resume {shlex.quote(resume)}" if resume is not None else None
+    with before_stopping(lambda: go_on), _Progress() as progress:
+        found = reproduce(
+            names[0],
+            data=data,
+            seeds=seeds,
+            models=None if resume is None else Path(resume),
+            progress=progress.show,
+            keep=keep,
+        )
     say(json.dumps(found.to_dict()) if form == "json" else found.text())
     return 0 if found.passed else 1
 

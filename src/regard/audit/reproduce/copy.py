@@ -13,6 +13,7 @@ References
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -54,7 +55,12 @@ _SEQUENCES = 250  # that are tested and audited
 
 
 def run(
-    data: str | None, *, seed: int, quick: bool, progress: Callable[[str, int, int], None]
+    data: str | None,
+    *,
+    seed: int,
+    quick: bool,
+    models: Path | None,
+    progress: Callable[[str, int, int], None],
 ) -> Reproduction:
     """Train and audit nine models; `data` is not read, the task draws its own."""
     checks = []

@@ -26,6 +26,7 @@ def reproduce(
     data: str | None = None,
     seeds: Sequence[int] = (0,),
     quick: bool = False,
+    models: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     keep: Callable[[Report], None] | None = None,
 ) -> Report:
@@ -41,6 +42,9 @@ def reproduce(
         One whole run each, of numbers that follow each other.
     quick : bool
         A smaller run, to see that it works; its figures are outside their bands.
+    models : path, optional
+        A folder: trained models are kept in it, and those that are there are not trained again.
+        Times are then of what was still to be done.
     progress : callable, optional
     keep : callable, optional
         Gets the report so far after every seed.
@@ -76,7 +80,7 @@ def reproduce(
     for seed in seeds:
         began = time.process_time()
         found: Reproduction = module.run(
-            data, seed=seed, quick=quick, progress=_of_seed(seed, say)
+            data, seed=seed, quick=quick, models=models, progress=_of_seed(seed, say)
         )
         runs.append(replace(found, seconds=time.process_time() - began))
         if keep is not None:
