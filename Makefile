@@ -111,7 +111,7 @@ bench-alignment: $(VENV)/.dev
 bench-audit: $(VENV)/.dev
 	$(BIN)/regard audit reproduce copy --seeds 3 --json docs/results/audit_copy.json
 	$(BIN)/regard audit reproduce pronoun --seeds 3 --data $(DATA)/pronoun --json docs/results/audit_pronoun.json
-	$(BIN)/regard audit reproduce sst --seeds 3 --data $(DATA)/sst_dataset.csv --json docs/results/audit_sst.json
+	$(BIN)/regard audit reproduce sst --seed 10 --seeds 3 --data $(DATA)/sst_dataset.csv --json docs/results/audit_sst.json
 	$(BIN)/python docs/audit_page.py
 
 # yoyodyne is shown where it is installed; the script's docstring says how it is measured.

@@ -52,10 +52,10 @@ def test_a_weight_of_zero_and_padding_leave_the_objective_finite():
 
 def test_an_adversary_answers_alike_and_the_larger_lambda_attends_farther_away():
     data = ClassifierData(
-        planted_inputs(400, seed=1), planted_inputs(60, seed=2), planted_inputs(90, seed=3)
+        planted_inputs(300, seed=1), planted_inputs(60, seed=2), planted_inputs(90, seed=3)
     )
     config = ClassifierConfig(data.symbols, encoder="bigru", d_in=13, d_hidden=11, scale=1.0)
-    training = ClassifierTraining(epochs=3, batch=16, learning_rate=0.01, balanced=True)
+    training = ClassifierTraining(epochs=2, batch=23, learning_rate=0.03, balanced=True)
     base = train_classifier(data, config, training, seed=1).case
     answers = np.stack(asked_in_batches(base.predict, data.test))
     own = asked_in_batches(base.weights, data.test)
@@ -99,9 +99,9 @@ def test_every_lambda_is_one_training_and_shown_with_what_it_cost(
 def test_it_has_to_be_asked_for_and_says_what_a_case_lacks(honest_model, planted):
     case = _Imitated(honest_model.params, name="x")
     case.asked = []
-    unasked = dict(audit(case, planted).verdict.not_tested)
+    unasked = dict(audit(case, planted[:20]).verdict.not_tested)
     assert unasked["adversary_model"] == "it trains models and has to be asked for"
     assert case.asked == []
     tests = ["adversary_model"]
-    asked = dict(audit(honest_model, planted, tests=tests).verdict.not_tested)
+    asked = dict(audit(honest_model, planted[:20], tests=tests).verdict.not_tested)
     assert asked["adversary_model"] == "the case has no train_adversary"
