@@ -6,8 +6,13 @@ import torch
 
 from regard.audit.capture import check_capture
 from regard.audit.classifier import AttentionClassifier, ClassifierConfig
-from regard.audit.classifier_training import ClassifierTraining, pad, roc_auc
-from regard.audit.from_classifier import ClassifierCase, ClassifierData, train_classifier
+from regard.audit.classifier_training import ClassifierTraining, fit, pad, roc_auc
+from regard.audit.from_classifier import (
+    ClassifierCase,
+    ClassifierData,
+    encoded,
+    train_classifier,
+)
 from regard.audit.inputs import Input
 from regard.audit.planted import PLANTED, planted_inputs
 from regard.errors import InputError
@@ -113,6 +118,47 @@ def test_trained_with_frozen_weights_a_model_uses_them_and_says_so(data):
     uniform = case.train(attention="uniform", seed=2)
     (row,) = uniform.case.weights(data.test[:1])
     np.testing.assert_allclose(row, 1 / len(row))
+
+
+@pytest.mark.parametrize("patience", [0, 2])
+def test_training_picks_its_lowest_loss_and_stops_without_a_better_one(data, patience):
+    config = _config(data, encoder="average")
+    part = encoded(data, data.train[:150], config)
+
+    def trained(epochs):
+        told = []
+        model = fit(
+            config,
+            ClassifierTraining(epochs=epochs, batch=50, select="loss", patience=patience),
+            part,
+            part,
+            seed=1,
+            # The third epoch is the best: `told` has one entry more with every epoch.
+            objective=lambda found, rows: found.outputs.mean() * 1e-6 + abs(len(told) - 3),
+            progress=lambda what, done, of: told.append(done),
+        )
+        return model, told
+
+    kept, told = trained(7)
+    assert told == list(range(5 if patience else 7))
+    for found, expected in zip(kept.parameters(), trained(3)[0].parameters(), strict=True):
+        assert torch.equal(found, expected)
+    assert not torch.equal(kept.readout.bias, trained(2)[0].readout.bias)
+
+
+def test_rows_of_a_sparse_table_have_a_rate_of_their_own(data):
+    part = encoded(data, data.train[:50], _config(data))
+    config = _config(data, encoder="embedding", sparse=True)
+    tables = {}
+    for rate in (None, 1e-9):
+        training = ClassifierTraining(epochs=1, batch=50, learning_rate=0.1, sparse_rate=rate)
+        model = fit(config, training, part, part, seed=1)
+        tables[rate] = model.embedding.weight.detach(), model.readout.weight.detach()
+    moved = (tables[None][0] - tables[1e-9][0]).abs().amax(-1)
+    seen = sorted({i for ids in part.ids for i in ids})
+    # Of one step Adam's size is the rate, whatever the gradient.
+    np.testing.assert_allclose(moved[seen], 0.1, rtol=1e-2)
+    np.testing.assert_array_equal(tables[None][1], tables[1e-9][1])
 
 
 def test_the_area_under_the_curve_counts_ordered_pairs():

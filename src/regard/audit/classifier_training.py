@@ -30,6 +30,9 @@ class ClassifierTraining:
     epochs, batch : int
     learning_rate, weight_decay : float
         The score's parameters have no decay.
+    sparse_rate : float, optional
+        Learning rate of sparse embeddings, if another: rare words are learnt by heart the
+        faster, the higher it is.
     amsgrad : bool
     balanced : bool
         Weigh classes by their rarity.
@@ -46,6 +49,7 @@ class ClassifierTraining:
     batch: int = 32
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
+    sparse_rate: float | None = None
     amsgrad: bool = False
     balanced: bool = False
     select: str = "accuracy"
@@ -57,6 +61,7 @@ class ClassifierTraining:
             ("epochs", self.epochs >= 1, "at least 1"),
             ("batch", self.batch >= 1, "at least 1"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("sparse_rate", (self.sparse_rate or 1) > 0, "above 0"),
             ("penalty", self.penalty >= 0, "from 0"),
             ("patience", self.patience >= 0, "from 0"),
             ("select", self.select in _SELECT, " or ".join(_SELECT)),
@@ -183,12 +188,14 @@ def _optimizers(
         {"params": model.attention_parameters, "weight_decay": 0.0},
     ]
     found: list[torch.optim.Optimizer] = [
-        torch.optim.Adam(groups, lr=training.learning_rate, amsgrad=training.amsgrad)
+        # In one pass over the parameters: dense embeddings are most of the work else.
+        torch.optim.Adam(
+            groups, lr=training.learning_rate, amsgrad=training.amsgrad, fused=True
+        )
     ]
     if table:
-        found.append(
-            torch.optim.SparseAdam([model.embedding.weight], lr=training.learning_rate)
-        )
+        rate = training.sparse_rate or training.learning_rate
+        found.append(torch.optim.SparseAdam([model.embedding.weight], lr=rate))
     return found
 
 

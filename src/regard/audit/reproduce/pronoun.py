@@ -95,9 +95,9 @@ def run(
             checks += _checks(case, trained.accuracy, encoder, penalty, seed)
             progress(f"{encoder}, lambda {penalty:g}", 1, 1)
     statements = (
-        "The published embedding model reaches a mass of 0.8 % at lambda 1 after some 135,000 "
-        "steps of one sentence; with 30 epochs of 16 sentences the mass stays higher, and the "
-        "accepted band is wider for it.",
+        "The published models take some 135,000 steps of one sentence; these 17,000 "
+        "(embedding) and 1,700 (BiLSTM) of 16. So the embedding model's mass at lambda 1 may "
+        "stay above the published 0.8 %, and its accepted band is wider for it.",
     )
     return Reproduction("pronoun", seed, tuple(checks), statements)
 
@@ -151,6 +151,8 @@ def _settings(
         epochs=max(2, epochs // 10) if quick else epochs,
         batch=16,
         learning_rate=5e-3 if embedding else 1e-3,
+        # At the rate of the rest, rare words are learnt by heart before pronouns are hidden.
+        sparse_rate=3e-4 if embedding else None,
         penalty=penalty,
     )
     return config, training
