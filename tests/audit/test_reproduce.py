@@ -1,5 +1,6 @@
 """Reproductions: their tasks, their data, their bands. Whole runs where REGARD_DATA is set."""
 
+import json
 import math
 import os
 from pathlib import Path
@@ -140,6 +141,13 @@ def test_seeds_stand_side_by_side_with_their_mean():
     assert second["found"] == [None, 0.1]
     assert second["inside"] == 0
     assert not found["passed"]
+
+
+def test_figures_of_numpy_become_json():
+    checks = Check("a", np.float64(0.5), 0.4, 0.6), Check("b", np.float64("nan"))
+    found = json.loads(json.dumps(Report((Reproduction("x", 0, checks),)).to_dict()))
+    assert [figure["inside"] for figure in found["figures"]] == [1, 0]
+    assert [figure["mean"] for figure in found["figures"]] == [0.5, None]
 
 
 def test_every_seed_is_run_and_kept_before_the_next(monkeypatch):

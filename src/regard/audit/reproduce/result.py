@@ -31,7 +31,7 @@ class Check:
     @property
     def ok(self) -> bool:
         """Whether the figure lies in its band."""
-        return self.low <= self.found <= self.high
+        return bool(self.low <= self.found <= self.high)  # NumPy's is no JSON value
 
 
 @dataclass(frozen=True)
