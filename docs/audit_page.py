@@ -28,8 +28,10 @@ def block(target: str, report: dict[str, Any]) -> str:
     seeds, figures = report["seeds"], report["figures"]
     inside = sum(figure["inside"] for figure in figures)
     of = sum(value is not None for figure in figures for value in figure["found"])
-    ends = min(report["seconds"]), max(report["seconds"])
+    measured = [seconds for seconds in report["seconds"] if seconds is not None]
+    ends = (min(measured), max(measured)) if measured else ()
     times = " to ".join(dict.fromkeys(f"{seconds / 60:.0f}" for seconds in ends))
+    took = f"{times} minutes of processor time a seed " if times else ""
     lines = [
         f"### {TARGETS[target]}",
         "",
@@ -40,8 +42,7 @@ def block(target: str, report: dict[str, Any]) -> str:
         *(_row(figure) for figure in figures),
         "",
         *(f"{said}\n" for said in report["statements"]),
-        f"`{report['command']}`, {times} minutes of processor time a seed on "
-        f"{_machine(report['machine'])}.",
+        f"`{report['command']}`, {took}on {_machine(report['machine'])}.",
     ]
     return "\n".join(lines) + "\n"
 

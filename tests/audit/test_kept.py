@@ -8,7 +8,7 @@ from regard.audit.classifier import ClassifierConfig
 from regard.audit.classifier_training import ClassifierTraining
 from regard.audit.from_classifier import ClassifierData
 from regard.audit.planted import planted_inputs
-from regard.audit.reproduce.kept import classifier, kept
+from regard.audit.reproduce.kept import Models, classifier
 from regard.errors import InputError
 
 
@@ -25,7 +25,7 @@ class _Trainer:
 
 
 def _kept(folder, trainer, key="a"):
-    return kept(folder, "model", key, train=trainer, untrained=lambda: nn.Linear(3, 5))
+    return Models(folder).get("model", key, train=trainer, untrained=lambda: nn.Linear(3, 5))
 
 
 def test_a_model_is_trained_once_and_comes_back_as_it_was(tmp_path):
@@ -67,9 +67,10 @@ def test_a_classifier_answers_as_before_and_equal_weights_stay_equal(tmp_path):
     data = ClassifierData(*(planted_inputs(23, seed=k) for k in range(3)))
     config = ClassifierConfig(data.symbols, encoder="average", d_in=7, d_hidden=5)
     training = ClassifierTraining(epochs=1)
+    models = Models(tmp_path)
     for uniform in (False, True):
         first, second = (
-            classifier(tmp_path, data, config, training, seed=2, uniform=uniform)
+            classifier(models, data, config, training, seed=2, uniform=uniform)
             for _ in range(2)
         )
         assert first.accuracy == second.accuracy
@@ -77,4 +78,5 @@ def test_a_classifier_answers_as_before_and_equal_weights_stay_equal(tmp_path):
         assert (first.case.predict(data.test) == second.case.predict(data.test)).all()
         (row,) = second.case.weights(data.test[:1])
         assert uniform == bool((row == row[0]).all())
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == models.found == 2
+    assert models.seconds > 0

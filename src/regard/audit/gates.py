@@ -18,8 +18,9 @@ Everything else an audit measures is descriptive. Agreement with leave-one-out (
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-The line of ``G2.share``, F of 0.2 with one token, is the one that the controls drew: maps
-trained to hide reach up to about 0.04, the weakest honest model measured 0.3 and more.
+The line of ``G2.share``, F of 0.13 with one token, is the one that reproduced models drew,
+halfway: maps trained to hide pronouns reach up to about 0.05, the weakest honest model (a
+BiLSTM on sentiment, which hardly needs its attention) about 0.21.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from regard.audit.verdict import Gate, Outcome
 
 __all__ = ["HIDDEN", "STILL", "best_method", "decide", "gain_of", "is_still", "worst"]
 
-SHARE = 0.2
+SHARE = 0.13
 BEST, SURELY = 0.8, 0.7
 HITS = -0.05
 HIDDEN = 0.2

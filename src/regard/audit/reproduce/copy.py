@@ -13,7 +13,6 @@ References
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from torch.nn import functional
 
 from regard.audit.from_regard import StepCase
 from regard.audit.inputs import Input, steps_of
+from regard.audit.reproduce.kept import Models
 from regard.audit.reproduce.result import Check, Reproduction
 from regard.audit.run import audit
 from regard.nn.decoders import BahdanauDecoder
@@ -59,7 +59,7 @@ def run(
     *,
     seed: int,
     quick: bool,
-    models: Path | None,
+    models: Models,
     progress: Callable[[str, int, int], None],
 ) -> Reproduction:
     """Train and audit nine models; `data` is not read, the task draws its own."""

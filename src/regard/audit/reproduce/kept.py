@@ -1,6 +1,7 @@
 """Trained models kept in a folder, so that a run that was stopped trains none of them twice."""
 
 import hashlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -23,66 +24,89 @@ from regard.files import unwritable
 from regard.seq2seq.tensors import load_tensors, save_tensors
 from regard.version import __version__
 
-__all__ = ["classifier", "kept"]
+__all__ = ["Models", "classifier"]
 
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def kept(
-    folder: Path | None,
-    name: str,
-    key: str,
-    *,
-    train: Callable[[], Model],
-    untrained: Callable[[], Model],
-) -> Model:
-    """Return a model from the folder, or train it and keep it there.
+class Models:
+    """Trained models in a folder.
 
     Parameters
     ----------
-    folder : path or None
-        None keeps nothing.
-    name : str
-        What its file is called.
-    key : str
-        All that the model depends on: another one is trained anew, beside it.
-    train, untrained : callable
-        Return the trained model, and one of its sizes to be filled.
+    folder : path, optional
+        Without one nothing is kept.
 
-    Raises
-    ------
-    InputError
-        The folder cannot be made, or a file in it is damaged.
+    Attributes
+    ----------
+    found : int
+        How many were there already.
+    seconds : float
+        Processor time that these had taken to train.
     """
-    if folder is None:
-        return train()
-    digest = hashlib.sha256(f"{__version__} {key}".encode()).hexdigest()[:12]
-    path = folder / f"{name} {digest}.safetensors".replace(" ", "-").replace(",", "")
-    if not path.exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(unwritable(folder, error)) from error
-        model = train()
-        save_tensors(path, model.state_dict(), {"key": key})
-        return model
-    tensors, info = load_tensors(path)
-    if info.get("key") != key:
-        raise InputError(
-            explain(
-                f"--resume {folder}: a file is not what its name says",
-                expected=f"{path.name} as this command wrote it",
-                got="a model with other settings",
-                help="name another folder",
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self.found = 0
+        self.seconds = 0.0
+
+    def get(
+        self,
+        name: str,
+        key: str,
+        *,
+        train: Callable[[], Model],
+        untrained: Callable[[], Model],
+    ) -> Model:
+        """Return a model from the folder, or train it and keep it there.
+
+        Parameters
+        ----------
+        name : str
+            What its file is called.
+        key : str
+            All that the model depends on: with another key it is trained anew, beside it.
+        train, untrained : callable
+            Return the trained model, and one of its sizes to be filled.
+
+        Raises
+        ------
+        InputError
+            The folder cannot be made, or a file in it is damaged.
+        """
+        if self._folder is None:
+            return train()
+        digest = hashlib.sha256(f"{__version__} {key}".encode()).hexdigest()[:12]
+        path = self._folder / f"{name.replace(' ', '-')}-{digest}.safetensors"
+        if not path.exists():
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(unwritable(self._folder, error)) from error
+            began = time.process_time()
+            model = train()
+            took = {"seconds": time.process_time() - began}
+            save_tensors(path, model.state_dict(), {"key": key, **took})
+            return model
+        tensors, info = load_tensors(path)
+        if info.get("key") != key:
+            raise InputError(
+                explain(
+                    f"--resume {self._folder}: a file is not what its name says",
+                    expected=f"{path.name} as this command wrote it",
+                    got="a model with other settings",
+                    help="name another folder",
+                )
             )
-        )
-    model = untrained()
-    model.load_state_dict(tensors)
-    return model.eval()
+        model = untrained()
+        model.load_state_dict(tensors)
+        self.found += 1
+        self.seconds += info["seconds"]
+        return model.eval()
 
 
 def classifier(
-    folder: Path | None,
+    models: Models,
     data: ClassifierData,
     config: ClassifierConfig,
     training: ClassifierTraining,
@@ -99,8 +123,7 @@ def classifier(
         return trained.model
 
     words = fingerprint([*data.train, *data.dev])
-    model = kept(
-        folder,
+    model = models.get(
         f"{config.encoder} seed {seed}",
         f"{config} {training} {seed} {uniform} {sorted(data.deciding)} {words}",
         train=train,

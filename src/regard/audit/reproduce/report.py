@@ -46,7 +46,7 @@ class Report:
             "command": self.command,
             "machine": machine(),
             "seeds": [run.seed for run in self.runs],
-            "seconds": [round(run.seconds, 1) for run in self.runs],
+            "seconds": [_finite(run.seconds, 1) for run in self.runs],
             "passed": self.passed,
             "figures": [_figure(checks) for checks in self._by_name().values()],
             "statements": self._statements(),
@@ -67,9 +67,11 @@ class Report:
         lines += ["", *self._statements()]
         for run in self.runs:
             inside = sum(check.ok for check in run.checks)
+            known = math.isfinite(run.seconds)
+            time = f", {run.seconds:.0f} s of processor time" if known else ""
             lines.append(
                 f"{run.target}, seed {run.seed}: {inside} of {len(run.checks)} figures in "
-                f"their bands, {run.seconds:.0f} s of processor time"
+                f"their bands{time}"
             )
         return "\n".join(lines)
 
@@ -114,8 +116,8 @@ def _figure(checks: list[Check | None]) -> dict[str, Any]:
     }
 
 
-def _finite(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
+def _finite(value: float, places: int = 6) -> float | None:
+    return round(value, places) if math.isfinite(value) else None
 
 
 def _cell(check: Check | None) -> str:

@@ -47,7 +47,7 @@ class Reproduction:
     statements : tuple of str
         What did not reproduce or could not be compared, in words.
     seconds : float
-        Of processor time.
+        Of processor time, that of training kept models included; NaN where it is not known.
     """
 
     target: str

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from regard.audit.reproduce.kept import Models
 from regard.audit.reproduce.report import Report
 from regard.audit.reproduce.result import Reproduction
 from regard.errors import InputError, explain
@@ -44,7 +45,6 @@ def reproduce(
         A smaller run, to see that it works; its figures are outside their bands.
     models : path, optional
         A folder: trained models are kept in it, and those that are there are not trained again.
-        Times are then of what was still to be done.
     progress : callable, optional
     keep : callable, optional
         Gets the report so far after every seed.
@@ -78,11 +78,13 @@ def reproduce(
     say = progress or (lambda what, done, of: None)
     runs: list[Reproduction] = []
     for seed in seeds:
+        shelf = Models(models)
         began = time.process_time()
         found: Reproduction = module.run(
-            data, seed=seed, quick=quick, models=models, progress=_of_seed(seed, say)
+            data, seed=seed, quick=quick, models=shelf, progress=_of_seed(seed, say)
         )
-        runs.append(replace(found, seconds=time.process_time() - began))
+        seconds = time.process_time() - began + shelf.seconds
+        runs.append(replace(found, seconds=seconds))
         if keep is not None:
             keep(Report(tuple(runs), command))
     return Report(tuple(runs), command)

@@ -23,7 +23,7 @@ from regard.audit.classifier_training import ClassifierTraining
 from regard.audit.from_classifier import ClassifierData
 from regard.audit.inputs import Input
 from regard.audit.protocol import Case
-from regard.audit.reproduce.kept import classifier
+from regard.audit.reproduce.kept import Models, classifier
 from regard.audit.reproduce.result import Check, Reproduction
 from regard.audit.run import audit
 from regard.audit.sample import Sample
@@ -95,7 +95,7 @@ def run(
     *,
     seed: int,
     quick: bool,
-    models: Path | None,
+    models: Models,
     progress: Callable[[str, int, int], None],
 ) -> Reproduction:
     """Train and audit the average encoder and two BiLSTMs; those in `models` are not trained.
