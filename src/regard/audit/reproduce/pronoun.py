@@ -21,7 +21,7 @@ from regard.audit.classifier_training import ClassifierTraining
 from regard.audit.from_classifier import ClassifierCase, ClassifierData
 from regard.audit.inputs import Input
 from regard.audit.reproduce.kept import Models, classifier
-from regard.audit.reproduce.result import Check, Reproduction
+from regard.audit.reproduce.result import Check, Reproduction, gain_of_top
 from regard.audit.run import audit
 from regard.errors import InputError, explain
 from regard.files import unreadable
@@ -122,6 +122,7 @@ def _checks(
     tau = next(row for key, row in rows.items() if key.startswith("tau-b attention / leave"))
     low, high, published = _BANDS[encoder, penalty]
     shown = f"drop {top.estimate.value:.3f}, random {top.random:.3f}, best {top.best:.3f}"
+    gain = gain_of_top(found)
     wanted = "L2 granted" if not penalty else "L2 refused"
     return [
         Check(
@@ -129,6 +130,7 @@ def _checks(
         ),
         Check(f"{name}: mass on pronouns %", 100 * float(mass), low, high, published),
         Check(f"{name}: {wanted}", granted if not penalty else refused, 1.0, 1.0, "", shown),
+        Check(f"{name}: F with one token", gain.value, note=str(gain)),
         Check(f"{name}: tau attention / leave-one-out", tau.estimate.value),
     ]
 

@@ -3,7 +3,10 @@
 import math
 from dataclasses import dataclass
 
-__all__ = ["Check", "Reproduction"]
+from regard.audit.interval import Estimate
+from regard.audit.verdict import Audit
+
+__all__ = ["Check", "Reproduction", "gain_of_top"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,10 @@ class Reproduction:
     def passed(self) -> bool:
         """Whether every figure lies in its band."""
         return all(check.ok for check in self.checks)
+
+
+def gain_of_top(found: Audit) -> Estimate:
+    """Return F of the most attended token alone, left out, as the gate of L2 reads it."""
+    gates = {gate.name: gate.estimate for gate in found.verdict.gates}
+    nothing = Estimate(math.nan, math.nan, math.nan, 0)  # of an audit that was stopped
+    return gates.get("G2.share.delete") or nothing
