@@ -84,6 +84,20 @@ def test_a_deciding_token_with_the_least_weight_in_too_many_inputs_fails():
     assert gate.outcome == "failed"
 
 
+def test_a_deciding_token_with_a_hundredth_of_a_peaked_map_is_hidden_though_above_the_median():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
+    columns["tokens.weight"] = [[0.985, 0.01, 0.002, 0.002, 0.001]] * 100
+    columns["tokens.drop"] = [[0.1, 0.5, 0.0, 0.0, 0.0]] * 100
+    assert _outcomes(columns)["G4"].outcome == "failed"
+
+
+def test_equal_weights_hide_no_token():
+    columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
+    columns["tokens.weight"] = [np.full(7, 1 / 7).tolist()] * 100
+    columns["tokens.drop"] = [[0.0, 0.5, *[0.0] * 5]] * 100
+    assert _outcomes(columns)["G4"].outcome == "passed"
+
+
 def test_a_token_that_moves_the_answer_by_less_than_a_fifth_hides_nothing():
     columns = _columns(0.48, 0.05, 0.5, noise=0.03, n=100)
     columns["tokens.drop"] = [[0.0, 0.0, 0.19]] * 100

@@ -5,7 +5,7 @@ G2     for L2: erasing what is attended changes the answer more than chance, and
        most attended token alone reaches more than a map that hides does
 G3     for L3: attention reaches what the best ranking tried reaches, and, where people
        marked tokens, hits them as often
-G4     no hidden cause: an input's deciding token is not ranked low by the weights
+G4     no hidden cause: an input's deciding token has at least an equal share of the weight
 =====  ===========================================================================
 
 F is what erasing by attention gains over random tokens, divided by what the best other ranking
@@ -18,9 +18,10 @@ Everything else an audit measures is descriptive. Agreement with leave-one-out (
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-The line of ``G2.share``, F of 0.13 with one token, is the one that reproduced models drew,
-halfway: maps trained to hide pronouns reach up to about 0.05, the weakest honest model (a
-BiLSTM on sentiment, which hardly needs its attention) about 0.21.
+The line of ``G2.share``, F of 0.1 with one token, is the one that reproduced models drew: most
+maps trained to hide pronouns reach nothing, the weakest honest model (a BiLSTM on sentiment,
+which hardly needs its attention) about 0.2. A map that hides and still reaches something, since
+other words say the same, is told by G4.
 """
 
 from collections.abc import Sequence
@@ -34,13 +35,14 @@ from regard.audit.verdict import Gate, Outcome
 
 __all__ = ["HIDDEN", "STILL", "best_method", "decide", "gain_of", "is_still", "worst"]
 
-SHARE = 0.13
+SHARE = 0.1
 BEST, SURELY = 0.8, 0.7
 HITS = -0.05
 HIDDEN = 0.2
 STILL = 1e-6
 """Where no erasure moves p(predicted) by more, the output never changes."""
 _EFFECT = 0.2  # drop of probability that makes a token deciding
+_EVEN = 1e-4  # equal weights differ by less
 _OPERATORS = ("delete", "mask", "resample")
 _METHODS = ("leave-one-out", "gradient")
 
@@ -202,7 +204,7 @@ def _hidden(erased: Columns, seed: int) -> Gate:
     estimate = mean_of(indicator, seed=seed, groups=erased.get("tokens.text"))
     rule = (
         f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
-        "more has a weight below the median"
+        "more has less than an equal share of the weight"
     )
     if estimate.high <= HIDDEN:
         outcome: Outcome = "passed"
@@ -216,7 +218,8 @@ def _is_hidden(weights: Any, drops: Any) -> float:
     if not np.isfinite(drops).any():
         return 0.0
     place = int(np.nanargmax(drops))
-    low = weights[place] < np.median(weights[np.isfinite(drops)])
+    # Not the median: where a few tokens have nearly all the weight, a hundredth is above it.
+    low = weights[place] < (1 - _EVEN) * weights[np.isfinite(drops)].mean()
     return float(drops[place] >= _EFFECT and low)
 
 
