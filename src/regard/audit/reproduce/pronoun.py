@@ -156,7 +156,7 @@ def _settings(
             batch=4,
             learning_rate=2e-3,
             sparse_rate=1e-3,
-            select="objective",
+            select="loss",  # the last epoch, if that goes down: hiding is learnt to the end
             penalty=penalty,
         )
     else:
