@@ -18,7 +18,7 @@ Weights = Callable[[Sequence[int]], Tensor]
 """From rows of the training set to their weights (batch, T)."""
 Objective = Callable[[Classified, Sequence[int]], Tensor]
 """From what the model gave for rows of the training set to what is made small."""
-_SELECT = ("auc", "accuracy", "objective", "loss")
+_SELECT = ("auc", "accuracy", "loss")
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,9 @@ class ClassifierTraining:
     amsgrad : bool
     balanced : bool
         Weigh classes by their rarity.
-    select : {"auc", "accuracy", "objective", "loss"}
+    select : {"auc", "accuracy", "loss"}
         What picks the epoch on held-out examples, of equals the last; never the start.
-        ``objective``: what training makes small, the penalty included. ``loss``: the same on
-        the training examples themselves.
+        ``loss``: what training makes small, on its own examples.
     patience : int
         Stop after so many epochs without a better one; 0 for never.
     penalty : float
@@ -146,7 +145,7 @@ def fit(
         score = (
             -total
             if training.select == "loss"
-            else _held_out(model, dev, training, dev_weights)
+            else _held_out(model, dev, training.select, dev_weights)
         )
         since = 0 if score > best else since + 1
         if score >= best:  # of equals the later: it has seen more
@@ -253,28 +252,21 @@ def _batches(
 def _held_out(
     model: AttentionClassifier,
     dev: Encoded,
-    training: ClassifierTraining,
+    select: str,
     weights: Weights | None,
 ) -> float:
     outputs = []
-    objective = training.select == "objective"
-    loss_of, total = _answers(model.config, training, dev), 0.0
     order = np.argsort([len(one) for one in dev.ids], kind="stable")
     with torch.no_grad():
         for start in range(0, len(order), 256):
             rows = order[start : start + 256].tolist()
             ids, lengths = pad([dev.ids[row] for row in rows])
             given = None if weights is None else weights(rows)
-            classified = model(ids, lengths, given)
-            outputs.append(classified.outputs)
-            if objective:
-                total += loss_of(classified, rows).item() * len(rows)
-    if objective:
-        return -total
+            outputs.append(model(ids, lengths, given).outputs)
     found = torch.cat(outputs).double().numpy()
     labels = dev.labels[order]
     if model.config.classes == 2:
-        if training.select == "auc":
+        if select == "auc":
             return roc_auc(found[:, 0], labels)
         return float(((found[:, 0] > 0) == labels).mean())
     return float((found.argmax(1) == labels).mean())
