@@ -1,6 +1,7 @@
 """Trained models kept in a folder, so that a run that was stopped trains none of them twice."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,7 @@ class Models:
     found : int
         How many were there already.
     seconds : float
-        Processor time that these had taken to train.
+        Processor time that these had taken to train; NaN where a file does not say.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -101,7 +102,7 @@ class Models:
         model = untrained()
         model.load_state_dict(tensors)
         self.found += 1
-        self.seconds += info["seconds"]
+        self.seconds += info.get("seconds", math.nan)
         return model.eval()
 
 
