@@ -114,22 +114,24 @@ def _checks(
     # Marks stay out: the audit has to find out without them.
     blind = [replace(one, gold=None) for one in test]
     found = audit(case, blind, n=_AUDITED, seed=seed, tests=["erase_input", "correlate"])
-    granted = float(found.verdict.outcome("L2") == "granted")
-    refused = float(found.verdict.outcome("L2") == "refused")
+    outcome = found.verdict.outcome("L2")
+    wanted = "refused" if penalty else "granted"
     tables = {table.test: table for table in found.tables}
     rows = {row.name: row for table in tables.values() for row in table.rows}
     top = rows["delete, top token"]
     tau = next(row for key, row in rows.items() if key.startswith("tau-b attention / leave"))
     low, high, published = _BANDS[encoder, penalty]
-    shown = f"drop {top.estimate.value:.3f}, random {top.random:.3f}, best {top.best:.3f}"
+    shown = (
+        f"{outcome}: drop {top.estimate.value:.3f}, random {top.random:.3f}, "
+        f"best {top.best:.3f}"
+    )
     gain = gain_of_top(found)
-    wanted = "L2 granted" if not penalty else "L2 refused"
     return [
         Check(
             f"{name}: accuracy %", 100 * accuracy, 99.0, math.inf, _ACCURACY[encoder, penalty]
         ),
         Check(f"{name}: mass on pronouns %", 100 * float(mass), low, high, published),
-        Check(f"{name}: {wanted}", granted if not penalty else refused, 1.0, 1.0, "", shown),
+        Check(f"{name}: L2 {wanted}", float(outcome == wanted), 1.0, 1.0, "", shown),
         Check(f"{name}: F with one token", gain.value, note=str(gain)),
         Check(f"{name}: tau attention / leave-one-out", tau.estimate.value),
     ]

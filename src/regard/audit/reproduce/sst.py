@@ -117,9 +117,10 @@ def run(
         if name in _PUBLISHED:
             checks += _like_published(name, trained.accuracy, rows[name])
         checks += _adversaries(name, trained.case, labelled.test[:_AUDITED], seed)
-        granted = float(found.verdict.outcome("L2") == "granted")
+        outcome = found.verdict.outcome("L2")
         gain = gain_of_top(found)
-        checks.append(Check(f"{name}: L2 granted", granted, 1.0, 1.0))
+        granted = float(outcome == "granted")
+        checks.append(Check(f"{name}: L2 granted", granted, 1.0, 1.0, "", outcome))
         checks.append(Check(f"{name}: F with one token", gain.value, note=str(gain)))
         if name == "average":
             equal = classifier(models, labelled, *settings, seed=seed, uniform=True)
