@@ -303,7 +303,7 @@ def test_a_reproduction_of_two_seeds_is_kept_and_one_figure_outside_is_one(
     from regard.audit.reproduce import copy as copying
     from regard.audit.reproduce.result import Check, Reproduction
 
-    def measured(data, *, seed, quick, progress):
+    def measured(data, *, seed, quick, models, progress):
         return Reproduction("copy", seed, (Check("share", float(seed), 4.0, high),))
 
     monkeypatch.setattr(copying, "run", measured)
