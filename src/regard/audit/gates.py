@@ -18,10 +18,10 @@ Everything else an audit measures is descriptive. Agreement with leave-one-out (
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-The line of ``G2.share`` is F of 0.1 with one token: the weakest honest model reproduced, a BiLSTM
-on sentiment that hardly needs its attention, reaches about 0.2. Maps trained to hide reach
-nothing, or as much where other words say nearly the same; those are left to G4, which tells most
-of them, not all (``docs/audit.md`` has both).
+The line of ``G2.share`` is F of 0.1 with one token: the weakest honest model reproduced, a
+BiLSTM on sentiment that hardly needs its attention, reaches about 0.2. Maps trained to hide
+reach nothing, or as much where other words say nearly the same; those are left to G4, which
+tells most of them, not all (``docs/audit.md`` has both).
 """
 
 from collections.abc import Sequence
