@@ -262,7 +262,7 @@ def _each(groups: Any, is_declared: bool) -> Iterator[dict[str, Any]]:
 
     for forms in groups:
         if isinstance(forms, Skip):
-            yield {"name": forms.name, "skip": forms.why}
+            yield {"name": forms.name, "skip": forms.why, "error": forms.error}
             continue
         yield {"at": forms[0].name}
         try:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from real_code.parts import PART
+
 __all__ = ["joined", "listed", "spliced", "statuses", "unasked"]
 
 # What came of a class, the most telling first; each with the words of the page.
@@ -54,7 +56,8 @@ def listed(results: dict[str, Any], library: str) -> str:
         shown = ", ".join(f"`{name}`" for name in names)
         errors = _errors(results, library, names) if status not in _STATUSES else []
         if errors:
-            shown += "\n\nTried all the same:\n\n" + "\n".join(errors)
+            said = "Its calls" if status == PART else "Tried all the same"
+            shown += f"\n\n{said}:\n\n" + "\n".join(errors)
         said = f"{len(names)}: {_STATUSES.get(status, 'not asked: ' + status)}"
         lines += ["", f"<details><summary>{said}</summary>", "", shown, "", "</details>"]
     return "\n".join(lines) + "\n"

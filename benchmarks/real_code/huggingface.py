@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from real_code.kinds import ways
+from real_code.parts import PART, seen_in
 from real_code.reading import Said
 from real_code.subject import Skip, Subject
 from real_code.turning import forms as positions
@@ -118,6 +120,14 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
     label = f"transformers/{family}.{name}"
     loaded = importlib.import_module(module)
     said = Said(loaded, getattr(loaded, name))
+    calls = seen_in(loaded, said.kind)
+    if calls:
+        yield Skip(label, "transformers", family, PART, calls)
+        return
+    of_a_kind = _of_a_kind(said, label, family)
+    if of_a_kind:
+        yield from of_a_kind
+        return
     why = ""
     found = False
     for cross in (False, True):
@@ -140,6 +150,27 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
             yield tried
     if not found:
         yield Skip(label, "transformers", family, why or "no form of call is known")
+
+
+def _of_a_kind(said: Said, label: str, family: str) -> list[list[Subject] | Skip]:
+    """The ways to ask a class that asks for more than masks and positions."""
+    try:
+        found = ways(said, _configs(said.loaded, said.kind))
+    except LookupError as error:
+        return [Skip(label, "transformers", family, str(error))]
+    return [
+        [
+            Subject(
+                f"{label} ({way.form})",
+                "transformers",
+                family,
+                way.source,
+                "Wrapped",
+                way.contract,
+            )
+        ]
+        for way in found
+    ]
 
 
 def _forms(said: Said, cross: bool) -> Iterator[Form]:

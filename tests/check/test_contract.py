@@ -132,5 +132,6 @@ def test_the_alignment_may_be_one_of_results_that_are_guessed_later() -> None:
 def test_what_is_meant_otherwise_than_usual_is_said_by_true() -> None:
     assert Contract.from_mapping({**FORM, "random": True}).random
     assert not Contract.from_mapping({**FORM, "reweighted": None}).reweighted
+    assert Contract.from_mapping({**FORM, "sparse": True}).sparse
     with pytest.raises(InputError, match="random: true or false"):
         Contract.from_mapping({**FORM, "random": "weights"})

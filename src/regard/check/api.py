@@ -24,7 +24,7 @@ __all__ = ["check"]
 
 _FIELDS = ("init", "kinds", "values", "returns", "weights", "score", "scale", "activation")
 _MORE = ("causal", "window", "positions", "convention", "mode", "dtype", "sizes", "layer")
-_STATEMENTS = (*_FIELDS, *_MORE, "padding", "all_masked", "random", "reweighted")
+_STATEMENTS = (*_FIELDS, *_MORE, "padding", "all_masked", "random", "reweighted", "sparse")
 
 
 def check(

@@ -47,6 +47,7 @@ _FIELDS = (
     *("target", "init", "inputs", "kinds", "values", "returns", "weights", "score", "scale"),
     *("activation", "causal", "window", "positions", "convention", "mode", "dtype", "sizes"),
     *("layer", "padding", "all_masked", "mask", "random", "reweighted"),
+    "sparse",
 )
 # What the command line calls some of them, and people try.
 _OTHERWISE = {"axes": "inputs", "kind": "kinds", "value": "values", "size": "sizes"}
@@ -74,7 +75,8 @@ class Contract:
     as gates that forget do, or earlier queries that choose what later ones no longer see.
     ``random`` says that something is drawn in eval mode too: the code is then run with every
     draw at its mean. ``reweighted`` says that weights are changed after the softmax, so that
-    they sum to nothing known.
+    they sum to nothing known. ``sparse`` says that a query reads some of the keys that it may
+    read, which ones is the code's own choice: blocks, tokens that see all, sampled points.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +102,7 @@ class Contract:
     mask: str | None = None  # "keep" | "drop": what True means in masks without a kind
     random: bool = False
     reweighted: bool = False
+    sparse: bool = False
     target: str = ""
     # What was not declared but guessed: field or argument -> how, with the flag to change it.
     guessed: Mapping[str, str] = field(default_factory=dict)
@@ -176,6 +179,7 @@ class Contract:
             mask=_one_of(where, "mask", data.get("mask"), ("keep", "drop")),
             random=_switch(where, "random", data.get("random")),
             reweighted=_switch(where, "reweighted", data.get("reweighted")),
+            sparse=_switch(where, "sparse", data.get("sparse")),
             target=str(data.get("target") or ""),
         )
 

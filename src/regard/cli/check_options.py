@@ -38,6 +38,7 @@ _OPTIONS = (
     click.option("--all-masked", type=click.Choice(["zeros", "any"])),
     click.option("--random", is_flag=True, help="Something is drawn in eval mode too."),
     click.option("--reweighted", is_flag=True, help="Weights change after the softmax."),
+    click.option("--sparse", is_flag=True, help="The code chooses whom a query reads."),
     click.option("--mode", type=click.Choice(["eval", "train"])),
     click.option("--dtype", type=click.Choice(["float16", "bfloat16", "float32", "float64"])),
 )
@@ -80,7 +81,7 @@ def statements(given: Mapping[str, Any]) -> dict[str, Any]:
     returns = pairs("--returns", given["returns"])
     found["returns"] = [{"name": name, "axes": axes} for name, axes in returns.items()]
     found |= {name: given[name] for name in _TEXTS}
-    found |= {name: True for name in ("random", "reweighted") if given[name]}
+    found |= {name: True for name in ("random", "reweighted", "sparse") if given[name]}
     if given["weights"] is not None:
         found["weights"] = {"output": given["weights"]}
     if given["positions"] is not None:

@@ -44,18 +44,30 @@ def on_weights(bench: Bench) -> Verdict | None:
                 lines=(dropped.line,),
                 hidden="evaluation is right; only training differs",
             )
-        verdict = _rescaled(site)
+        verdict = _rescaled(site, _hidden_late(bench, site))
         if verdict is not None:
             return verdict
     return holds() if trace.sites else None
 
 
-def _rescaled(site: Any) -> Verdict | None:
+def _hidden_late(bench: Bench, site: Any) -> np.ndarray | bool:
+    """Which weights of a softmax a mask behind it takes, told by the run without dropout."""
+    plain = bench.trace
+    if plain is None or isinstance(plain, Crash) or site.index >= len(plain.sites):
+        return False
+    same = plain.sites[site.index]
+    before, after = same.weights.value, used_weights(same).value
+    if before.shape != after.shape or before.shape != site.weights.value.shape:
+        return False
+    return np.asarray((np.abs(before) > 1e-6) & (np.abs(after) <= 1e-6))
+
+
+def _rescaled(site: Any, hidden: np.ndarray | bool) -> Verdict | None:
     """What dropout leaves must make up for what it takes."""
     before, after = site.weights.value, used_weights(site).value
     if before.shape != after.shape or np.array_equal(before, after):
         return None
-    fine = before > 1e-6
+    fine = (before > 1e-6) & ~np.asarray(hidden)
     ratio = after[fine] / before[fine]
     left = ratio[np.abs(ratio) > 1e-6]
     if left.size in (0, ratio.size) or left.max() - left.min() > 1e-3 * left.max():

@@ -222,7 +222,7 @@ def _along_keys(here: Layout, outcome: Outcome, name: str) -> np.ndarray | None:
 
 def _free_of_order(here: Layout) -> bool:
     c = here.contract
-    if not here.keys or not here.key_parts() or c.window:
+    if not here.keys or not here.key_parts() or c.window or c.sparse:
         return False
     if here.joined:
         # Every query comes after the cached keys, whatever the causal pattern says.

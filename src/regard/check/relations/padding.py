@@ -88,6 +88,8 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
                 light &= np.abs(calm).min(axis=1) < 1e-9
         if light.any() and not heavy.any():
             light &= stays(bench, args, light[:, None] & (np.abs(weights) < 1e-9))
+        if bench.contract.sparse:
+            light = np.zeros_like(light)
         if heavy.any() or light.any():
             return _disobeyed(here, name, heavy, light)
     return _unread(here, bench, name, args, allowed)

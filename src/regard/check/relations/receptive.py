@@ -197,6 +197,8 @@ def _against(
         moved, still, asked = moved & other, still & other, asked & other
     leak = moved & ~allowed & live[..., None]
     miss = still & allowed & live[..., None]
+    if here.contract.sparse and moved.any():  # which of the allowed ones is its own choice
+        miss = np.zeros_like(miss)
     if not leak.any() and not miss.any():
         return holds()
     pattern = np.broadcast_to(here.pattern(), allowed.shape)

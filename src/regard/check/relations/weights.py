@@ -32,6 +32,7 @@ def sum_to_one(bench: Bench) -> Verdict | None:
         return None
     live = np.broadcast_to(rows[: weights.shape[0], None], weights.shape[:3])
     total = weights.sum(-1)
+    live = live & ~(_padded(here, weights.shape) & (total == 0.0))
     if not (live & (np.abs(total - 1.0) > _slack(bench))).any():
         return holds()
     keys = here.key_name
@@ -45,6 +46,17 @@ def sum_to_one(bench: Bench) -> Verdict | None:
         depends_on=("weights",),
         hidden="every shape is right and nothing raises",
     )
+
+
+def _padded(here: Layout, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows of weights, (batch, heads, query), of positions that are padding themselves.
+
+    Self-attention may leave such a row empty: nothing reads it.
+    """
+    unread = ~here.allowed().any(axis=1)
+    if not here.is_self or unread.shape != (shape[0], shape[2]):
+        return np.zeros(shape[:3], dtype=bool)
+    return np.broadcast_to(unread[:, None], shape[:3])
 
 
 def _as_made(bench: Bench) -> Outcome | None:
@@ -158,8 +170,8 @@ def _may_repeat(here: Layout) -> bool:
     c = here.contract
     if len(here.keys) != 1 or here.joined or c.causal or c.window or "causal" in c.guessed:
         return False
-    if c.reweighted:
-        return False  # stated to be no distribution
+    if c.reweighted or c.sparse:
+        return False  # stated to be no distribution, or not over every key
     if here.keys[0] in c.sizes or "+" in here.keys[0]:
         return False
     plain = not c.positions or (

@@ -80,7 +80,7 @@ class Known:
         plain = Contract()
         names = ("score", "scale", "causal", "window", "positions", "convention", "mode")
         more = ("dtype", "layer", "padding", "all_masked", "activation", "weights", "returns")
-        most = ("random", "reweighted")
+        most = ("random", "reweighted", "sparse")
         found = {
             n for n in (*names, *more, *most) if getattr(self.stated, n) != getattr(plain, n)
         }

@@ -165,7 +165,9 @@ def _causal_offset() -> Rule:
         recipe="Write the condition down, `key_position <= query_position`, and build the "
         "mask from positions rather than from sizes.",
         not_a_bug="A shifted target (the input starts with a begin symbol) may see one key "
-        "more: declare the window that is meant.",
+        "more: declare the window that is meant. Where the code chooses whom a query reads "
+        'by blocks, tokens that see all, or sampled points, declare `"sparse": true`: that no '
+        "hidden key is read is still asked.",
         bad=bad,
         good=good,
     )

@@ -215,7 +215,8 @@ print([round(weight, 3) for weight in weights[0, :, 1].tolist()])
         recipe="Put the nonlinearity back between the sum and v, or use the query where "
         "another tensor stands.",
         not_a_bug="Pooling with one learned query attends without an input query: declare the "
-        "score as `pooling`.",
+        "score as `pooling`. Keys that are left out by design, as in blocks: declare "
+        '`"sparse": true`.',
         bad=bad,
         good=good,
         references=("Bahdanau, Cho and Bengio, ICLR 2015, appendix A.1.2. arXiv:1409.0473",),

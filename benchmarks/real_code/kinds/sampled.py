@@ -1,0 +1,105 @@
+"""Deformable attention: a query samples pictures at points that it computes itself.
+
+What it samples is not known, so `sparse` is stated; positions count, as pixels lie beside each
+other. Weights are over points and not over keys, so that they are not named as the alignment.
+"""
+
+from typing import Any
+
+from real_code.kinds.base import Asked, Way, cross
+
+__all__ = ["ways"]
+
+# Two pictures of 2 by 4 and 1 by 3 pixels.
+_PICTURES = """
+self.shapes = [(2, 4), (1, 3)]
+self.table, self.starts = torch.tensor(self.shapes), torch.tensor([0, 8])
+"""
+_BUILD = """
+config = CONFIG
+config.num_feature_levels, config.decoder_n_points = 2, [3, 3]
+config.n_levels, config.n_points = 2, 3
+self.attention = NAME(GIVEN)
+"""
+_ALONE = """
+self.attention = NAME(GIVEN)
+"""
+_CALL = """
+n, q = hidden_states.shape[:2]
+middle = torch.full(MIDDLE, 0.5)
+found = self.attention(ARGUMENTS)
+return found[0]
+"""
+_CORE_CALL = """
+weights = weights.unflatten(-1, (2, 3))
+places = places.sigmoid()
+return self.attention(value, self.table, self.shapes, self.starts, places, weights, 64)
+"""
+_GIVEN = {
+    "config": "config",
+    **dict.fromkeys(("num_heads", "n_heads"), "heads"),
+    **dict.fromkeys(("embed_dim", "d_model", "dim"), "d_model"),
+    **dict.fromkeys(("n_levels", "num_levels"), "2"),
+    **dict.fromkeys(("n_points", "num_points"), "3"),
+}
+_ARGUMENTS = {
+    "hidden_states": "hidden_states",
+    "encoder_hidden_states": "memory",
+    "reference_points": "middle",
+    "spatial_shapes": "self.table",
+    "spatial_shapes_list": "self.shapes",
+    "level_start_index": "self.starts",
+}
+_STATED: dict[str, Any] = {
+    "sizes": {"T_enc": 11},
+    "sparse": True,
+    "positions": True,
+    "score": "none",
+}
+
+
+def ways(asked: Asked) -> list[Way]:
+    """Ways to ask a class that samples points; none for any other."""
+    if "sampling_locations" in asked.takes:
+        return [_core(asked)]
+    if "reference_points" in asked.takes and "spatial_shapes" in asked.takes:
+        return _modules(asked)
+    return []
+
+
+def _modules(asked: Asked) -> list[Way]:
+    given = ", ".join(f"{n}={_GIVEN[n]}" for n in asked.built_with if n in _GIVEN)
+    config = asked.config() if "config" in asked.built_with else None
+    build = (_BUILD if config else _ALONE).replace("GIVEN", given) + _PICTURES
+    # Points of all pictures on one axis, around boxes instead of points.
+    boxes = "num_points_list" in asked.said.code
+    middle = "(n, q, 1, 4)" if boxes else "(n, q, 2, 2)"
+    named = [f"{n}={_ARGUMENTS[n]}" for n in asked.takes if n in _ARGUMENTS]
+    found = []
+    for form in ("masked", "without a mask"):
+        stated = cross(**_STATED)
+        arguments = list(named)
+        if form == "masked":
+            arguments.append("attention_mask=mask")
+        else:
+            inputs = {n: a for n, a in stated["inputs"].items() if n != "mask"}
+            stated = {**stated, "inputs": inputs, "kinds": {}}
+        call = _CALL.replace("MIDDLE", middle).replace("ARGUMENTS", ", ".join(arguments))
+        found.append(Way.of(asked, form, build, call, stated, config=config))
+    return found
+
+
+def _core(asked: Asked) -> Way:
+    stated = {
+        "init": {"heads": "heads"},
+        "inputs": {
+            "value": "batch T_enc heads d_head",
+            "places": "batch T_dec heads 2 3 2",
+            "weights": "batch T_dec heads 6",
+        },
+        "kinds": {"weights": "weights"},
+        "returns": [{"name": "context", "axes": "batch T_dec heads*d_head"}],
+        **_STATED,
+    }
+    build = _ALONE.replace("GIVEN", "") + _PICTURES
+    return Way.of(asked, "places and weights given", build, _CORE_CALL, stated)
