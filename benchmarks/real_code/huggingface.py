@@ -120,13 +120,13 @@ def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
     label = f"transformers/{family}.{name}"
     loaded = importlib.import_module(module)
     said = Said(loaded, getattr(loaded, name))
-    calls = seen_in(loaded, said.kind)
-    if calls:
-        yield Skip(label, "transformers", family, PART, calls)
-        return
     of_a_kind = _of_a_kind(said, label, family)
     if of_a_kind:
         yield from of_a_kind
+        return
+    calls = seen_in(loaded, said.kind)
+    if calls:
+        yield Skip(label, "transformers", family, PART, calls)
         return
     why = ""
     found = False
@@ -167,6 +167,7 @@ def _of_a_kind(said: Said, label: str, family: str) -> list[list[Subject] | Skip
                 way.source,
                 "Wrapped",
                 way.contract,
+                certain=way.certain,
             )
         ]
         for way in found
@@ -293,7 +294,9 @@ def _maker(kind: Any) -> Any:
     """The constructor of a class, or the one that it hands everything to."""
     for each in kind.__mro__:
         made = vars(each).get("__init__")
-        if made is not None and not {"args", "kwargs"} <= set(made.__code__.co_varnames):
+        if inspect.isfunction(made) and not {"args", "kwargs"} <= set(
+            made.__code__.co_varnames
+        ):
             return made
     return kind.__init__
 

@@ -36,6 +36,8 @@ def choose(forms: list[Subject]) -> Subject | Skip:
             base = bench.base
             other = case.bench(1).base
         crash = next((b for b in (base, other) if isinstance(b, Crash)), None)
+        if crash is not None and form.certain:
+            return form
         if crash is not None:
             if crash.stage == "build":
                 unbuilt.add(built)

@@ -25,6 +25,8 @@ class Subject:
         Where relative imports of the text start.
     doubt : str
         Why it is thought that it cannot be asked; it is tried all the same.
+    certain : bool
+        Whether its manual describes this very call, so that an error in it is a finding.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Subject:
     contract: Mapping[str, Any] | None = None
     package: str = ""
     doubt: str = ""
+    certain: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The text of a wrapper: the class built small, what it asks for made inside."""
 
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -356,6 +357,8 @@ def _contract(form: Form, inputs: dict[str, str], rows: str) -> dict[str, Any]:
         "returns": [{"name": "context", "axes": axes}],
         "extra keys": said.extra_keys,
     }
+    if not any(re.search(r"\bkv_heads\b(?!=)", line) for line in form.build):
+        contract["init"]["kv_heads"] = "heads"  # built with as many
     if said.sizes:
         contract["sizes"] = said.sizes
     if form.masked:

@@ -83,11 +83,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Way:
-    """A wrapper and a contract; ``form`` stands in brackets behind the name."""
+    """A wrapper and a contract; ``form`` stands in brackets behind the name.
+
+    ``certain`` says that its manual describes this very call, so that an error is a finding.
+    """
 
     form: str
     contract: Mapping[str, Any]
     source: str
+    certain: bool = False
 
     @classmethod
     def of(

@@ -53,7 +53,7 @@ return self.attention(hidden_states, mask.long())[0]
 """
 _BLOCKS_BUILD = """
 config = CONFIG
-config.attention_type, config.block_size, config.num_random_blocks = "block_sparse", 2, 1
+config.attention_type, config.block_size, config.num_random_blocks = "block_sparse", 2, 2
 self.attention = NAME(config, seed=0)
 """
 _BLOCKS_CALL = """
@@ -104,12 +104,13 @@ return self.attention(hidden_states)
 """
 _CHOSEN_BUILD = """
 config = CONFIG
-config.index_topk, config.index_kpool, config.index_kpool_always_select_tail = MOST, 4, True
-config.index_n_heads, config.index_head_dim = 2, 8
+config.index_topk, config.index_kpool, config.index_kpool_always_select_tail = MOST, 3, True
+config.index_n_heads, config.index_head_dim, config.qk_rope_head_dim = 24, 8, 0
 config.indexer_types = ["full"] * 4
 self.attention = NAME(config, 0)
 """
 _CHOSEN_CALL = """
+mask = torch.arange(hidden_states.shape[1]) < lengths[:, None]
 return self.attention(hidden_states, mask)[:2]
 """
 
@@ -183,9 +184,12 @@ def _chosen(asked: Asked) -> list[Way]:
     found = []
     for form, most, more in (
         ("every pool of keys is chosen", 64, {}),
-        ("two pools of keys are chosen", 8, {"sparse": True}),
+        ("two pools of keys are chosen", 6, {"sparse": True}),
     ):
+        # Pools begin at the first word, and know of no padding between words.
         stated = own(
+            inputs={"hidden_states": "batch T d_model", "lengths": "batch"},
+            kinds={"lengths": "lengths"},
             causal="top_left",
             positions="recurrent",
             returns=[*own()["returns"], {"name": "weights", "axes": "batch heads T T"}],

@@ -4,6 +4,8 @@ A pair holds half of the features of each of its two residues, so that the seque
 given, and what is declared of self-attention must hold: who is hidden is hidden in every pair.
 """
 
+from dataclasses import replace
+
 from real_code.kinds.base import Asked, Way, cross, own
 
 __all__ = ["ways"]
@@ -39,7 +41,7 @@ config = CONFIG_KIND(
 self.attention = NAME(config)
 """
 _BLOCK_CALL = """
-found, pairs = self.attention(hidden_states, pairs, mask)
+found, pairs = self.attention(hidden_states, pairs, MASK)
 return found, pairs.diagonal(dim1=1, dim2=2).transpose(1, 2)
 """
 _FRAMES = """
@@ -91,7 +93,12 @@ def ways(asked: Asked) -> list[Way]:  # noqa: PLR0911 - one a kind
     if takes[:2] == ("sequence_state", "pairwise_state"):
         second = {"name": "pairs", "axes": "batch T d_model"}
         stated = own(returns=[*own()["returns"], second])
-        return [_with(asked, "residues and pairs", "Trunk", (_BLOCK, _BLOCK_CALL), stated)]
+        numbers, flags = (_BLOCK_CALL.replace("MASK", m) for m in ("mask.float()", "mask"))
+        documented = _with(asked, "mask as documented", "Trunk", (_BLOCK, flags), stated)
+        return [
+            _with(asked, "residues and pairs", "Trunk", (_BLOCK, numbers), stated),
+            replace(documented, certain=True),
+        ]
     if takes[:4] == ("s", "z", "r", "mask"):
         return [_with(asked, "frames at rest", "Structure", (_FRAMES, _FRAMES_CALL), own())]
     if takes[:2] == ("hidden_states", "attention_bias"):

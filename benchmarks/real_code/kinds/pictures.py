@@ -7,7 +7,7 @@ from real_code.kinds.base import OWN, Asked, Way, cross
 __all__ = ["ways"]
 
 _SUBSAMPLE = """
-self.attention = NAME(d_model, d_model, d_head, heads, 2, 2, 3, 2)
+self.attention = NAME(d_model, d_model, d_head, heads, 2, 2, 5, 3)
 """
 _SUBSAMPLE_CALL = """
 return self.attention(hidden_states)
@@ -98,10 +98,10 @@ def ways(asked: Asked) -> list[Way]:
 def _subsample(asked: Asked) -> list[Way]:
     stated = {
         "init": OWN["init"],
-        # Every second pixel of every second row of 3 by 3 asks.
+        # Every second pixel of every second row of 5 by 5 asks.
         "inputs": {"hidden_states": "batch T_enc d_model"},
         "returns": [{"name": "context", "axes": "batch T_dec d_model"}],
-        "sizes": {"T_enc": 9, "T_dec": 4},
+        "sizes": {"T_enc": 25, "T_dec": 9},
         "positions": True,
     }
     return [Way.of(asked, "every second pixel asks", _SUBSAMPLE, _SUBSAMPLE_CALL, stated)]
@@ -170,7 +170,7 @@ def _memories(asked: Asked) -> list[Way]:
     turned: dict[str, Any] = {"positions": "rotary", "score": "scaled_dot"}
     stated = cross(inputs=inputs, kinds={}, positions=True)
     if "memory_posision_embeddings" in takes:
-        call, stated = _WHOLE_CALL, {**stated, "sizes": {"T_dec": 12, "T_enc": 6}}
+        call, stated = _WHOLE_CALL, {**stated, "sizes": {"T_dec": 12, "T_enc": 6, "d_head": 8}}
     elif "key_point_embedding" in takes:
         call = _TURNED + _LAYER_CALL
     elif "position_embeddings_k" in takes:

@@ -17,8 +17,8 @@ self.table, self.starts = torch.tensor(self.shapes), torch.tensor([0, 8])
 """
 _BUILD = """
 config = CONFIG
-config.num_feature_levels, config.decoder_n_points = 2, [3, 3]
-config.n_levels, config.n_points = 2, 3
+config.num_feature_levels = 2
+POINTS
 self.attention = NAME(GIVEN)
 """
 _ALONE = """
@@ -70,9 +70,11 @@ def ways(asked: Asked) -> list[Way]:
 def _modules(asked: Asked) -> list[Way]:
     given = ", ".join(f"{n}={_GIVEN[n]}" for n in asked.built_with if n in _GIVEN)
     config = asked.config() if "config" in asked.built_with else None
-    build = (_BUILD if config else _ALONE).replace("GIVEN", given) + _PICTURES
     # Points of all pictures on one axis, around boxes instead of points.
     boxes = "num_points_list" in asked.said.code
+    build = (_BUILD if config else _ALONE).replace("GIVEN", given) + _PICTURES
+    points = "config.decoder_n_points = [3, 3]" if boxes else ""
+    build = build.replace("POINTS", points)
     middle = "(n, q, 1, 4)" if boxes else "(n, q, 2, 2)"
     named = [f"{n}={_ARGUMENTS[n]}" for n in asked.takes if n in _ARGUMENTS]
     found = []
@@ -80,7 +82,8 @@ def _modules(asked: Asked) -> list[Way]:
         stated = cross(**_STATED)
         arguments = list(named)
         if form == "masked":
-            arguments.append("attention_mask=mask")
+            # Boxes are sampled from values that are split by heads before they are masked.
+            arguments.append(f"attention_mask=mask{'[..., None]' if boxes else ''}")
         else:
             inputs = {n: a for n, a in stated["inputs"].items() if n != "mask"}
             stated = {**stated, "inputs": inputs, "kinds": {}}

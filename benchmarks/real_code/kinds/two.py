@@ -78,7 +78,7 @@ def _perceiver(asked: Asked) -> Way:
     if has_config:
         stated["returns"] = [*cross()["returns"], weights]
         stated["weights"] = {"output": "weights", "sums_to_one_over": -1}
-    of = {"config": asked.config()} if has_config else {}
+    of = {"config": asked.config("Perceiver|Resampler")} if has_config else {}
     build = _PERCEIVER if has_config else _RESAMPLER
     call = _PERCEIVER_CALL if has_config else _RESAMPLER_CALL
     return Way.of(asked, "latents are keys too", build, call, stated, **of)
@@ -93,9 +93,14 @@ def _aligner(asked: Asked) -> list[Way]:
         call = _ALIGNER_CALL.replace("PARTS", split.format("memory"))
         call = call.replace("SEEN", split.format("mask.float()[..., None]"))
         # Keys of each sequence are projected by themselves: which one it is counts.
-        stated = cross(score="scaled_dot") if count == 1 else cross(positions="absolute")
+        stated = (
+            cross(score="scaled_dot")
+            if count == 1
+            else cross(positions="absolute", sizes={"T_enc": 9})
+        )
         build = _ALIGNER.replace("GIVEN", given)
-        found.append(Way.of(asked, form, build, call, stated, config=asked.config()))
+        config = asked.config("Evolla")
+        found.append(Way.of(asked, form, build, call, stated, config=config))
     return found
 
 
@@ -110,7 +115,7 @@ def _both(asked: Asked) -> list[Way]:
         stated = cross(
             returns=[
                 *cross()["returns"],
-                {"name": "weights", "axes": "batch heads T_dec T_enc"},
+                {"name": "weights", "axes": "batch*heads T_dec T_enc"},
                 {"name": "other", "axes": "batch T_enc d_model"},
             ],
             weights={"output": "weights", "sums_to_one_over": -1},

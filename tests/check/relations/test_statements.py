@@ -178,7 +178,7 @@ BUGS = {
     "forgets and drops the mask": ("forgets", "hidden | later", "later", "RG202"),
     "selects and drops the mask": ("selects", "hidden | later", "later", "RG202"),
     "blocks and drops the mask": ("blocks", "hidden | ~near", "~near", "RG202"),
-    "blocks and turns the mask": ("blocks", "hidden | ~near", "~hidden | ~near", "RG201"),
+    "blocks and turns the mask": ("blocks", "hidden | ~near", "~hidden | ~near", "RG202"),
     "blocks over the queries": ("blocks", "dim=-1", "dim=-2", "RG301"),
     "selects by later queries": ("selects", ".cumsum(dim=-2)", ".flip(-2).cumsum(-2)", "RG203"),
 }

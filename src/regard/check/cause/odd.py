@@ -5,6 +5,7 @@ finding alone: a finding needs a failing relation.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -52,6 +53,8 @@ def _regrouped(view: View) -> Iterator[Suspect]:
             continue
         if "batch" in moved and _apart(view):
             continue  # an axis as long as some count of examples is taken for it
+        if _is_by_chance(view, before, node):
+            continue
         said = " and ".join(moved[:2])
         shown = [", ".join(n.axes) for n in (before, node)]
         what = (
@@ -66,6 +69,21 @@ def _regrouped(view: View) -> Iterator[Suspect]:
             merged = any(s.weights.index in above for s in view.trace.sites)
             rule = "RG402" if merged else "RG401"
         yield from view.blame(maker, "here", what, kind="regrouped", explains=MIXED, rule=rule)
+
+
+def _is_by_chance(view: View, before: Node, after: Node) -> bool:
+    """Whether axes have their names by these sizes alone, as 16 = 4*heads has.
+
+    A name with a number in it is reckoned from sizes: at others the axes must have it again.
+    """
+    nodes = (before, after)
+    if not any(re.search(r"\d|[-+]", axis) for n in nodes for axis in n.axes if axis != "1"):
+        return False
+    other = view.recording(view.case.bench(1)).nodes
+    if len(other) != len(view.trace.nodes):
+        return False
+    there = [other[view.trace.nodes.index(n)] for n in nodes]
+    return any(a.op == b.op and a.axes != b.axes for a, b in zip(nodes, there, strict=True))
 
 
 def _apart(view: View) -> bool:

@@ -147,7 +147,7 @@ def _only_ranks(bench: Bench, name: str) -> bool:
             ranked = True
         elif any(node is o for o in trace.outputs):
             return False
-        else:
+        elif not node.dtype.startswith(("bool", "int", "uint")):  # those carry no gradient on
             todo += node.uses
     return ranked
 

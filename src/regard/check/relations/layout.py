@@ -142,6 +142,8 @@ class Layout:
             return same if len(parts) == 1 else np.zeros_like(same)
         cached = [n for n in parts if self._is_cached(n)]
         inside = self._projected_inside(cached) if self.joined else []
+        if self.joined and not inside and not self.query_parts():
+            inside = [n for n in parts if n not in cached]  # latents ask, and are keys too
         return same if inside and parts == [*inside, *cached] else np.zeros_like(same)
 
     def query_parts(self) -> list[str]:

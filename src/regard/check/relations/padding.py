@@ -77,6 +77,8 @@ def _obeyed(here: Layout, bench: Bench, name: str, fresh: np.ndarray) -> Verdict
         if other != name:
             allowed = allowed & here.keep(other)
     live = np.any(allowed, axis=-1)
+    if here.is_self:
+        live = live & np.any(allowed, axis=1)  # a padded position's own row is its own
     weights = here.alignment(out)
     if weights is not None and weights.shape[2] == allowed.shape[1]:
         heavy = (np.abs(weights).max(axis=1) > _tiny(bench)) & ~allowed & live[..., None]

@@ -22,6 +22,7 @@ from regard.check.relations.reading import (
     flat,
     merged,
     readings,
+    spread,
     used_weights,
     weighing,
 )
@@ -52,6 +53,7 @@ def weights(bench: Bench) -> Verdict | None:
         if answer is None:
             continue
         asked = True
+        plain = _but_for_padding(bench, plain, answer)
         everywhere = np.ones(answer.scores.shape, dtype=bool)
         late = bench.contract.reweighted and softmax(answer.scores, everywhere)
         if late is not False and _same(bench, plain.weights, late):
@@ -110,6 +112,9 @@ def contexts(bench: Bench) -> Verdict | None:
         turned = _own_context(other) if other is not None else None
         if turned is not None and _same(bench, *turned):
             continue
+        met = _as_met(bench, plain)
+        if met is not None and _same(bench, *met):
+            continue  # which heads share values is not declared, and is the code's own choice
         line = plain.site.context.line
         gap = float(np.abs(found[0] - found[1]).max())
         return fails(
@@ -260,6 +265,17 @@ def _as_made(bench: Bench, reading: Reading) -> Reading:
     return reading if own is None else replace(reading, weights=own)
 
 
+def _but_for_padding(bench: Bench, reading: Reading, answer: Answer) -> Reading:
+    """A reading whose rows of positions that are padding themselves are as they should be."""
+    here = layout(bench)
+    unread = ~here.allowed().any(axis=1)
+    shape = reading.weights.shape
+    if not here.is_self or shape != answer.weights.shape or unread.shape != shape[::2]:
+        return reading
+    rows = unread[:, None, :, None]
+    return replace(reading, weights=np.where(rows, answer.weights, reading.weights))
+
+
 def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | None:
     """The code's context and the sum of its values under its own weights."""
     if reading is None or reading.value is None or reading.context is None:
@@ -271,6 +287,15 @@ def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | Non
     if found.shape != reading.context.shape:
         return None
     return reading.context, found
+
+
+def _as_met(bench: Bench, reading: Reading) -> tuple[np.ndarray, np.ndarray] | None:
+    """As above with the values as the weights meet them, heads repeated by the code itself."""
+    here = layout(bench)
+    if "kv_heads" in bench.contract.every_axis or reading.site.value is None:
+        return None
+    value = spread(here, reading.site.value, here.keys, reading.heads)
+    return _own_context(replace(reading, value=value))
 
 
 def _merge(here: Layout, reading: Reading) -> Verdict | None:

@@ -7,12 +7,13 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import layout
-from regard.check.relations.reading import readings
+from regard.check.relations.reading import VIEWS, readings
 from regard.check.subject import Crash
 
 __all__ = ["heads_differ", "offsets_apart"]
 
 _PICKS = frozenset({"getitem", "embedding", "index_select", "gather"})
+_COPIES = frozenset({"repeat", "repeat_interleave", "tile"})
 
 
 @relation("heads-differ", "no two heads have the same weights", cost=1, everywhere=False)
@@ -29,6 +30,8 @@ def heads_differ(bench: Bench) -> Verdict | None:
         return None
     if len(found) == here.n_queries and found[0].weights.shape[2] == 1:
         return None  # steps of a decoder
+    if _is_one(found):
+        return None  # one softmax, used for several values
     same = [r for r in found[1:] if near(r.weights, found[0].weights, 1e-6)]
     made = {_parameters(r.site) for r in found}
     if len(same) < len(found) - 1 or len(made) > 1 or not next(iter(made)):
@@ -41,6 +44,27 @@ def heads_differ(bench: Bench) -> Verdict | None:
         measured=(Measurement("largest difference between heads", "0", "must not be 0"),),
         hidden="every shape is right; all heads look at one place and learn the same",
     )
+
+
+def _is_one(found: list[Any]) -> bool:
+    """Whether softmaxes are of the very same queries and keys, and weigh other values."""
+    asked = {tuple(_origin(n) for n in (r.site.query, r.site.key)) for r in found}
+    values = {_origin(r.site.value) for r in found}
+    return len(asked) == 1 and None not in next(iter(asked)) and len(values) == len(found)
+
+
+def _origin(node: Any) -> int | None:
+    """The tensor that views and copies of heads show, by its number."""
+    while node is not None and node.inputs and _shows(node):
+        node = node.inputs[0]
+    return None if node is None else int(node.index)
+
+
+def _shows(node: Any) -> bool:
+    """Whether a tensor is a view or copies of another, all of it."""
+    if node.op in _COPIES or node.op in VIEWS:
+        return True
+    return node.op == "getitem" and np.prod(node.shape) == np.prod(node.inputs[0].shape)
 
 
 def _parameters(site: Any) -> frozenset[str]:
