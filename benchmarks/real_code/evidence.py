@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from real_code.evidence_kinds import KINDS
 from real_code.evidence_transformers import TRANSFORMERS, Figures, gap
 
 __all__ = ["EVIDENCE", "measured"]
@@ -311,7 +312,7 @@ def x_transformers_left() -> Figures:
 
 # name -> (module that must be installed, reproduction)
 EVIDENCE: dict[str, tuple[str, Callable[[], Figures]]] = {
-    **{name: ("transformers", each) for name, each in TRANSFORMERS.items()},
+    **{name: ("transformers", each) for name, each in {**TRANSFORMERS, **KINDS}.items()},
     "opennmt copy": ("onmt", opennmt_copy),
     "opennmt coverage": ("onmt", opennmt_coverage),
     "opennmt axes": ("onmt", opennmt_axes),

@@ -133,6 +133,30 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "tokens, and pooling for up to four",
     ),
     (
+        r"transformers/(big_bird|bigbird_pegasus)\..* \(blocks\)",
+        "RG303",
+        "true",
+        "big_bird",
+        "in eval mode every random block is the first block, whose keys are counted once more "
+        "for each; returned weights are written over each other there, so that they sum to "
+        "less than 1 and do not give the context",
+    ),
+    (
+        r"transformers/evolla\.EvollaSequenceAlignerCrossAttention",
+        "RG504",
+        "true",
+        "evolla",
+        "scores are divided by the root of the number of heads, not of the size of a head, "
+        "though its text calls them scaled dot products",
+    ),
+    (
+        r"transformers/esm\.EsmFoldTriangularSelfAttentionBlock \(mask as documented\)",
+        "RG101",
+        "true",
+        "esmfold",
+        "its manual asks for a boolean mask, and one is subtracted from, which raises",
+    ),
+    (
         r"torch/MultiheadAttention \(all keys masked, weights",
         "RG205",
         "true",

@@ -58,7 +58,7 @@ self.attention = NAME(config, seed=0)
 """
 _BLOCKS_CALL = """
 t = hidden_states.shape[1]
-behind = max(16 - t, -t % 2)
+behind = max(20 - t, -t % 2)
 seen = F.pad(mask.float(), (0, behind))
 blocks, band, rows, columns = MAKER.create_masks_for_block_sparse_attn(seen, 2)
 found = self.attention(
