@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.check.relations.base import Bench
+from regard.check.relations.capped import cap
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import Reading
 from regard.check.relations.rotated import before_rotation
@@ -55,8 +56,10 @@ def expected(bench: Bench, reading: Reading) -> Answer | None:
         return None
     weights = softmax(scores, allowed[:, None])
     context = None
-    if reading.value is not None and reading.value.shape[2] == weights.shape[-1]:
-        context = weights @ reading.value
+    # What values meet is these weights, where it is not made of several of them.
+    value = reading.value if reading.met is None else None
+    if value is not None and value.shape[2] == weights.shape[-1]:
+        context = weights @ value
     return Answer(scores, weights, context)
 
 
@@ -113,6 +116,9 @@ def _scores(bench: Bench, here: Layout, reading: Reading) -> np.ndarray | None:
     scores = np.asarray(scale * (query @ key.swapaxes(-1, -2)))
     if scores.shape[-2:] != reading.weights.shape[-2:]:
         return None
+    bound = cap(reading.site)
+    if bound:
+        scores = np.asarray(bound * np.tanh(scores / bound))
     if contract.positions == "alibi":
         scores = np.asarray(scores + _nearest_bias(here, reading, scores))
     return scores

@@ -7,7 +7,9 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale, softmax
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
+from regard.check.relations.capped import cap
 from regard.check.relations.layout import Layout, layout
+from regard.check.subject import Crash
 
 __all__ = ["formula"]
 
@@ -80,10 +82,21 @@ def _scores(bench: Bench, here: Layout) -> np.ndarray | None:
         if query.shape[-1] != key.shape[-1]:
             return None
         scale = declared_scale(bench, key.shape[-1])
-        return None if scale is None else np.asarray(scale * (query @ key.swapaxes(-1, -2)))
+        if scale is None:
+            return None
+        product = np.asarray(scale * (query @ key.swapaxes(-1, -2)))
+        bound = _bound(bench)
+        return np.asarray(bound * np.tanh(product / bound)) if bound else product
     if score == "additive" and len(learned) == 3 and bench.contract.activation == "tanh":
         return _additive(bench, learned, (queries[0], keys[0]), query, key)
     return None
+
+
+def _bound(bench: Bench) -> float | None:
+    """What the one softmax's scores are kept below."""
+    trace = bench.trace
+    sites = [] if trace is None or isinstance(trace, Crash) else trace.sites
+    return cap(sites[0]) if len(sites) == 1 else None
 
 
 def _additive(

@@ -14,6 +14,7 @@ import numpy as np
 
 from regard.check.relations.base import Bench
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.used import REPEATS, VIEWS, is_logarithm, joins, used_weights
 from regard.check.subject import Crash
 
 __all__ = [
@@ -27,14 +28,7 @@ __all__ = [
     "weighing",
 ]
 
-VIEWS = frozenset(
-    {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
-    | {"unflatten", "contiguous", "expand", "movedim", "to", "clone", "identity", "swapaxes"}
-)
-_REPEATS = frozenset({"repeat", "repeat_interleave", "tile", "expand"})
 _HEADS = ("heads", "kv_heads")
-_CHANGES = frozenset({"mul", "div", "masked_fill", "where", "dropout", "normalize", "to"})
-_STEPS = 8
 
 
 @dataclass
@@ -42,8 +36,11 @@ class Reading:
     """One softmax. Arrays are (batch, heads, position, features), weights (.., query, key).
 
     ``query``, ``key`` and ``value`` are split in the field's order from the tensors they were
-    made of; ``weights`` and ``scores`` are what the code had. ``interleaved`` tells that heads
-    were taken from neighbouring features instead of from blocks.
+    made of; ``weights`` and ``scores`` are what the code had, logarithms read as the weights
+    that they are of. ``interleaved`` tells that heads were taken from neighbouring features
+    instead of from blocks. ``met`` is what meets the values where that is made of several
+    weights, as the difference of two softmaxes is, and None elsewhere; heads of ``value`` and
+    ``context`` are then those of ``met``.
     """
 
     site: Any
@@ -55,6 +52,7 @@ class Reading:
     context: np.ndarray | None
     heads: int
     interleaved: bool = False
+    met: np.ndarray | None = None
 
 
 def readings(bench: Bench, interleaved: bool = False) -> list[Reading]:
@@ -77,30 +75,50 @@ def _read(here: Layout, site: Any, interleaved: bool) -> Reading | None:
     scores = weighing(here, site.scores, site.axis)
     if weights is None or scores is None:
         return None
+    if is_logarithm(site):
+        weights = np.exp(weights)
     heads = weights.shape[1]
+    met, is_joined = _met(here, site), joins(site)
     one, two = site.query, site.key
     if one is not None and two is not None and _is_key(here, one) and not _is_key(here, two):
         one, two = two, one
     if here.is_self and one is not None and two is not None:
         one, two = _oriented(here, one, two, scores)
     own = _head_names(here, site)
+    values = None if is_joined and met is None else site.value
+    many = heads if met is None else met.shape[1]
     parts = [
         None
         if n is None
-        else spread(here, _source(n), axes, heads, interleaved=interleaved, own=own)
-        for n, axes in ((one, here.queries), (two, here.keys), (site.value, here.keys))
+        else spread(here, _source(n), axes, count, interleaved=interleaved, own=own)
+        for n, axes, count in (
+            (one, here.queries, heads),
+            (two, here.keys, heads),
+            (values, here.keys, many),
+        )
     ]
     context = None
     if site.context is not None:
         context = spread(
-            here, site.context, here.queries, heads, interleaved=interleaved, own=own
+            here, site.context, here.queries, many, interleaved=interleaved, own=own
         )
-    if context is None:
+    if context is None and not is_joined:
         context = _by_letters(here, site)
     query, key, value = parts
     if "kv_heads" not in here.contract.every_axis:
         key, value = _as_shared(query, key, value, scores)
-    return Reading(site, weights, scores, query, key, value, context, heads, interleaved)
+    return Reading(site, weights, scores, query, key, value, context, heads, interleaved, met)
+
+
+def _met(here: Layout, site: Any) -> np.ndarray | None:
+    """What meets the values, (batch, heads, query, key), where weights were joined before."""
+    if not joins(site) or not isinstance(site.axis, int):
+        return None
+    node = site.post_ops[-1]
+    back = len(site.weights.shape) - site.axis
+    if len(node.shape) < back or node.shape[-back] != site.weights.shape[site.axis]:
+        return None
+    return weighing(here, node, len(node.shape) - back)
 
 
 def _as_shared(
@@ -200,28 +218,6 @@ def _by_letters(here: Layout, site: Any) -> np.ndarray | None:
         return None
     sizes = [int(np.prod([node.shape[out.index(c)] for c in group])) for group in groups]
     return np.asarray(node.value.transpose(order).reshape(sizes), dtype=np.float64)
-
-
-def used_weights(site: Any) -> Any:
-    """The weights as they meet the values: after dropout, a late mask, renormalisation."""
-    node = site.weights
-    # Where no values are met, what becomes of the weights is followed to the result.
-    for step in site.post_ops or (() if site.contraction is not None else _onward(node)):
-        if step.op in VIEWS or step.op in _REPEATS or step.shape != node.shape:
-            break
-        node = step
-    return node
-
-
-def _onward(node: Any) -> list[Any]:
-    steps: list[Any] = []
-    while len(steps) < _STEPS:
-        uses = [u for u in node.uses if u.op in _CHANGES and u.shape == node.shape]
-        if not uses:
-            break
-        node = uses[-1]
-        steps.append(node)
-    return steps
 
 
 def _sorts(trace: Any) -> bool:
@@ -329,7 +325,7 @@ def _shared(here: Layout, node: Any, width: int, heads: int) -> int | None:
 def _source(node: Any) -> Any:
     """Back through views and repetitions to what arithmetic made."""
     for _ in range(40):
-        if node.op in VIEWS or node.op in _REPEATS:
+        if node.op in VIEWS or node.op in REPEATS:
             if not node.inputs:
                 return node
             node = node.inputs[0]

@@ -16,6 +16,7 @@ from regard.check.oracle import (
 )
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
+from regard.check.relations.operands import BENDS
 from regard.check.relations.reading import (
     VIEWS,
     Reading,
@@ -189,6 +190,7 @@ def returned_weights(bench: Bench) -> Verdict | None:
     if used is None:
         return None
     options = [used, *([used.mean(1, keepdims=True)] if used.shape[1] > 1 else [])]
+    options += [r.met for r in met if r.met is not None]
     if any(_same(bench, returned, o) for o in options):
         return holds()
     gap = float(np.abs(returned - used).max()) if returned.shape == used.shape else float("nan")
@@ -280,7 +282,7 @@ def _own_context(reading: Reading | None) -> tuple[np.ndarray, np.ndarray] | Non
     """The code's context and the sum of its values under its own weights."""
     if reading is None or reading.value is None or reading.context is None:
         return None
-    value, w = reading.value, reading.weights
+    value, w = reading.value, reading.weights if reading.met is None else reading.met
     if value.shape[2] != w.shape[-1] or value.shape[1] not in (1, w.shape[1]):
         return None
     found = w @ value
@@ -390,6 +392,9 @@ def _stage(  # noqa: PLR0911 - one line a stage
         wanted = declared_scale(bench, reading.key.shape[-1])
     if slope is not None and wanted is not None and abs(slope / wanted - 1.0) > 0.02:
         return "RG504", "the scores have another scale than the declared one", True
+    bent = next((n for n in reading.site.pre_ops if n.op in BENDS), None)
+    if bent is not None:
+        return "RG504", f"{bent.op} bends the scores; the declared one is a product", True
     if bench.contract.positions == "alibi":
         return "RG504", "the position bias is not slope times distance", False
     if reading.heads > 1:

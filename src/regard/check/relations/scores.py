@@ -7,6 +7,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
+from regard.check.relations.capped import cap, is_capped
 from regard.check.relations.operands import BENDS, bend_above, learned
 from regard.check.relations.reading import Reading, readings
 from regard.check.relations.rotated import before_rotation
@@ -26,6 +27,8 @@ def scale(bench: Bench) -> Verdict | None:
         slope, r2 = reading.site.slope, reading.site.r2
         if wanted is None or slope is None or r2 is None or r2 < 0.99:
             continue
+        if cap(reading.site) is not None:
+            continue  # no one factor leads to them
         asked = True
         slope *= before_rotation(bench, reading)
         if abs(slope / wanted - 1.0) > 0.02:
@@ -52,6 +55,9 @@ def form(bench: Bench) -> Verdict | None:
                 continue  # scores of 0 where a mask forbids; weights are taken away later
             asked = True
             late = next((n for n in site.pre_ops if n.op in BENDS), None)
+            width = 0 if reading.key is None else reading.key.shape[-1]
+            if is_capped(site, declared_scale(bench, width) if width else None):
+                continue
             if late is not None:
                 return fails(
                     "RG504",

@@ -208,6 +208,8 @@ def heads(bench: Bench) -> Verdict | None:
         asked = True
         if learned and reading.weights.shape[1] % declared == 0:
             continue
+        if reading.met is not None and reading.met.shape[1] == declared:
+            continue  # several softmaxes a head, joined before they meet values
         if reading.weights.shape[1] != declared:
             # Several softmaxes a head may be subtracted or mixed: only the author knows.
             times, rest = divmod(reading.weights.shape[1], declared)

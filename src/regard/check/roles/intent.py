@@ -102,8 +102,7 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
         return
     sure = not _is_branched(reading)
     for name, value, how, is_stated in _softmax_score(reading, cast):
-        selected = how == "the option that selects the score"
-        yield name, value, how, is_stated and (sure or selected)
+        yield name, value, how, is_stated and (sure or how == _SELECTED)
 
 
 def _softmax_score(  # noqa: PLR0912 - one a score
@@ -116,7 +115,7 @@ def _softmax_score(  # noqa: PLR0912 - one a score
         return
     method = _method(reading)
     if method:
-        yield "score", method, "the option that selects the score", True
+        yield "score", method, _SELECTED, True
         return
     learned = re.search(
         r"self\.(gain|scale|temperature|tau|logit_scale|beta)\w* = nn\.Parameter\("
@@ -148,7 +147,8 @@ def _softmax_score(  # noqa: PLR0912 - one a score
         )
         return
     if _SQRT.search(code):
-        yield "score", "scaled_dot", "the code takes a square root of a size", True
+        plain = "tanh(" not in code  # of bent products only the author knows
+        yield "score", "scaled_dot", "the code takes a square root of a size", plain
     elif re.search(r"\bgeneral\b", words, re.IGNORECASE):
         yield "score", "general", "its words", True
     elif re.search(r"\b(dot|inner product)\b", words, re.IGNORECASE):
@@ -337,6 +337,8 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "positions", True, "the code", False
 
 
+_SELECTED = "the option that selects the score"
+_TURNS = r"\b(cos|sin|polar)\b"
 _PLACED = re.compile(r"(?i)pos(ition(al|s)?)?_?(emb|enc)|adds? positions|\bplaces\b|sinusoid")
 _BEFORE = re.compile(
     r"s_?\{?[ti] ?- ?1\}?|before (the|that|it|this)( recurrent)?( step)?\b|"
@@ -359,8 +361,7 @@ def _convention(reading: Reading) -> Found:
 
 
 def _layer(reading: Reading) -> Found:
-    words = reading.words
-    if not re.search(r"\b(top|last) layer", words):
+    if not re.search(r"\b(top|last) layer", words := reading.words):
         return
     if re.search(r"forward state|forward direction", words):
         yield "layer", "top forward", "its words", True
@@ -384,11 +385,8 @@ def _manner(reading: Reading) -> Found:
     ):
         yield "mode", "train", "its words", True
     half = re.search(r"float16|\bfp16|half[- ]precision|\bhalf\b", f"{words} {names}")
-    if (
-        half
-        or "_half" in names
-        or re.search(r"dtype (they|it) comes? in|in the dtype of", words)
-    ):
+    half = half or re.search(r"dtype (they|it) comes? in|in the dtype of", words)
+    if half or "_half" in names:
         yield "dtype", "float16", "its words", True
     if re.search(r"left[- ]padd|padd?(ed|ing) (comes first|on the left|at the start)", words):
         yield "padding", "left", "its words", True

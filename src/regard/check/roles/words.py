@@ -252,6 +252,9 @@ _AXES: tuple[tuple[Axis, frozenset[str]], ...] = (
 )
 
 
+_SHARED = frozenset({"kv", "key", "keys", "value", "values"})  # of whose heads there are few
+
+
 def axis_of(word: str) -> Axis | None:  # noqa: PLR0911 - one a meaning
     """Meaning of one word of a shape such as ``(batch, T_enc, d_h)``.
 
@@ -266,7 +269,7 @@ def axis_of(word: str) -> Axis | None:  # noqa: PLR0911 - one a meaning
     if "batch" in pieces:
         return "batch"
     if pieces & {"head", "heads"} and not pieces & {"dim", "size", "d", "width"}:
-        return "kv_heads" if "kv" in pieces else "heads"
+        return "kv_heads" if pieces & _SHARED else "heads"
     if pieces & {"dim", "size", "width", "hid", "hidden", "features", "channels", "d", "units"}:
         return "feature"
     if pieces & {"len", "length", "steps", "seq", "time", "t"}:
@@ -279,8 +282,8 @@ def axis_of(word: str) -> Axis | None:  # noqa: PLR0911 - one a meaning
 def size_of(name: str) -> tuple[str, bool]:  # noqa: PLR0911 - one a size
     """Canonical size that a constructor's argument means, and whether the name says whose.
 
-    >>> size_of("dec_hid_dim"), size_of("num_heads"), size_of("width"), size_of("kernel")
-    (('d_s', True), ('heads', True), ('d_model', False), ('', False))
+    >>> size_of("dec_hid_dim"), size_of("n_key_heads"), size_of("width"), size_of("kernel")
+    (('d_s', True), ('kv_heads', True), ('d_model', False), ('', False))
     """
     pieces = set(parts(name))
     plain = "_".join(parts(name))
@@ -292,7 +295,7 @@ def size_of(name: str) -> tuple[str, bool]:  # noqa: PLR0911 - one a size
         {"size", "dim", "dims", "width", "features", "hid", "hidden", "d", "units", "n"}
     )
     if has({"head", "heads"}):
-        if has({"kv"}) and not has({"dim", "size", "width", "d"}):
+        if has(_SHARED) and not has({"dim", "size", "width", "d"}):
             return "kv_heads", True
         if has({"dim", "size", "width", "d"}):
             return "d_head", True
