@@ -44,6 +44,10 @@ def calls_of(loaded: Any, kind: Any) -> set[str]:
         for name in _names(each):
             calls.add(name)
             found = vars(loaded).get(name)
+            if hasattr(found, "_fields"):
+                continue  # a tuple with names has no text of its own
+            if isinstance(found, dict):
+                todo += [c for c in found.values() if isinstance(c, type)]
             if getattr(found, "__module__", "") == loaded.__name__ and callable(found):
                 todo.append(found)
         if isinstance(each, type):
@@ -57,6 +61,8 @@ def _names(each: Any) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             last = node.func
+            if isinstance(last, ast.Subscript):
+                last = last.value  # one of a table
             found.add(last.attr if isinstance(last, ast.Attribute) else ast.unparse(last))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             found.add("@")

@@ -223,6 +223,10 @@ def _whole(loaded: Any, kind: Any) -> str:
     found = [
         inspect.getsource(c)
         for n, c in vars(loaded).items()
-        if isinstance(c, type) and c.__module__ == loaded.__name__ and "Attention" in n
+        if isinstance(c, type)
+        and c.__module__ == loaded.__name__
+        and "Attention" in n
+        # A tuple with names has no text of its own.
+        and not hasattr(c, "_fields")
     ]
     return "\n".join([whole, *found])

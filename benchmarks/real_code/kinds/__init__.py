@@ -7,13 +7,23 @@ by :mod:`real_code.huggingface` alone.
 
 from collections.abc import Sequence
 
-from real_code.kinds import layers, neighbours, pairs, pictures, sampled, two
+from real_code.kinds import (
+    layers,
+    neighbours,
+    pairs,
+    pictures,
+    recurrences,
+    sampled,
+    scenes,
+    streams,
+    two,
+)
 from real_code.kinds.base import Asked, Way
 from real_code.reading import Said
 
 __all__ = ["ways"]
 
-_KINDS = (neighbours, sampled, two, pairs, layers, pictures)
+_KINDS = (recurrences, streams, scenes, neighbours, sampled, two, pairs, layers, pictures)
 
 
 def ways(said: Said, configs: Sequence[tuple[str, str] | None]) -> list[Way]:

@@ -8,6 +8,7 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.order import key_order, recurs_over_keys
+from regard.check.relations.reading import readings
 from regard.check.subject import Crash, Outcome
 from regard.check.trace.weighing import has_keys_of_its_own
 
@@ -121,6 +122,8 @@ def repeated_keys(bench: Bench) -> Verdict | None:
     known = _over_given_keys(bench)
     if not _may_repeat(here) or known is False:
         return None
+    if _leaves_itself_out(bench):
+        return None  # the copy of a key is none of its own
     axis = here.keys[0]
     n = bench.sizes[axis]
     twice = bench.case.bench(bench.sizes.which, **{axis: 2 * n})
@@ -179,6 +182,19 @@ def _may_repeat(here: Layout) -> bool:
     )
     kinds = {c.kinds.get(n) for n in here.inputs}
     return plain and not kinds & {"lengths", "weights", "bias", "token_lists"}
+
+
+def _leaves_itself_out(bench: Bench) -> bool:
+    """Whether no position reads itself, though it may, as where keys are the queries."""
+    here = layout(bench)
+    found = [r.weights for r in readings(bench)] if here.is_self else []
+    found = [w for w in found if w.shape[2] == w.shape[3] == here.n_keys > 1]
+    allowed = np.diagonal(here.allowed(), axis1=1, axis2=2).any(axis=0)
+    return any(
+        bool((np.diagonal(w, axis1=2, axis2=3)[..., allowed] < 1e-9).all())
+        and bool((w > 1e-9).any())
+        for w in found
+    )
 
 
 def _over_given_keys(bench: Bench) -> bool | None:
