@@ -62,7 +62,7 @@ def ways(asked: Asked) -> list[Way]:
     """Ways to ask a class that samples points; none for any other."""
     if "sampling_locations" in asked.takes:
         return [_core(asked)]
-    if "reference_points" in asked.takes and "spatial_shapes" in asked.takes:
+    if {"reference_points", "spatial_shapes_list"} <= set(asked.takes):
         return _modules(asked)
     return []
 
@@ -70,10 +70,14 @@ def ways(asked: Asked) -> list[Way]:
 def _modules(asked: Asked) -> list[Way]:
     given = ", ".join(f"{n}={_GIVEN[n]}" for n in asked.built_with if n in _GIVEN)
     config = asked.config() if "config" in asked.built_with else None
+    code = asked.said.code
     # Points of all pictures on one axis, around boxes instead of points.
-    boxes = "num_points_list" in asked.said.code
+    joined = "num_points_list" in code
+    boxes = joined or "n_points_list" in code
+    hides = "masked_fill(attention_mask" in code  # what is True, where others keep it
     build = (_BUILD if config else _ALONE).replace("GIVEN", given) + _PICTURES
-    points = "config.decoder_n_points = [3, 3]" if boxes else ""
+    points = "config.decoder_n_levels = 2; config.decoder_n_points = "
+    points = f"{points}{'[3, 3]' if joined else '3'}" if boxes else ""
     build = build.replace("POINTS", points)
     middle = "(n, q, 1, 4)" if boxes else "(n, q, 2, 2)"
     named = [f"{n}={_ARGUMENTS[n]}" for n in asked.takes if n in _ARGUMENTS]
@@ -83,7 +87,8 @@ def _modules(asked: Asked) -> list[Way]:
         arguments = list(named)
         if form == "masked":
             # Boxes are sampled from values that are split by heads before they are masked.
-            arguments.append(f"attention_mask=mask{'[..., None]' if boxes else ''}")
+            given_mask = f"{'~' if hides else ''}mask{'[..., None]' if joined else ''}"
+            arguments.append(f"attention_mask={given_mask}")
         else:
             inputs = {n: a for n, a in stated["inputs"].items() if n != "mask"}
             stated = {**stated, "inputs": inputs, "kinds": {}}

@@ -108,7 +108,7 @@ return self.attention(hidden_states, memory, mask).log_softmax(dim=-1)
 """
 
 
-def ways(asked: Asked) -> list[Way]:
+def ways(asked: Asked) -> list[Way]:  # noqa: PLR0911 - one a kind
     """Ways to ask a class of attention to whole pictures; none for any other."""
     takes = set(asked.takes)
     if "rope_k_repeat" in asked.built_with:

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from regard.check.relations.base import Results, judge
 from regard.check.contract import Contract
+from regard.check.relations.base import Results, judge
 
 STATED: dict[str, Any] = {
     "init": {"width": "heads*d_head", "heads": "heads"},

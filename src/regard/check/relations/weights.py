@@ -120,10 +120,9 @@ def repeated_keys(bench: Bench) -> Verdict | None:
     """Give every key and value twice: each weight halves, the context stays."""
     here = layout(bench)
     known = _over_given_keys(bench)
-    if not _may_repeat(here) or known is False:
+    # The copy of a key is none of its own.
+    if not _may_repeat(here) or known is False or _leaves_itself_out(bench):
         return None
-    if _leaves_itself_out(bench):
-        return None  # the copy of a key is none of its own
     axis = here.keys[0]
     n = bench.sizes[axis]
     twice = bench.case.bench(bench.sizes.which, **{axis: 2 * n})
