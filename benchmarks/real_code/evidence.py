@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from real_code.evidence_kinds import KINDS
+from real_code.evidence_streams import STREAMS
 from real_code.evidence_transformers import TRANSFORMERS, Figures, gap
 
 __all__ = ["EVIDENCE", "measured"]
@@ -312,7 +313,10 @@ def x_transformers_left() -> Figures:
 
 # name -> (module that must be installed, reproduction)
 EVIDENCE: dict[str, tuple[str, Callable[[], Figures]]] = {
-    **{name: ("transformers", each) for name, each in {**TRANSFORMERS, **KINDS}.items()},
+    **{
+        name: ("transformers", each)
+        for name, each in {**TRANSFORMERS, **KINDS, **STREAMS}.items()
+    },
     "opennmt copy": ("onmt", opennmt_copy),
     "opennmt coverage": ("onmt", opennmt_coverage),
     "opennmt axes": ("onmt", opennmt_axes),

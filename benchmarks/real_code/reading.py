@@ -43,28 +43,6 @@ _ORDERED = re.compile(
     r"nn\.Conv|token_shift|time_shift|local_|window|lstm|pos_emb|position_embedding|"
     r"attention_offsets"
 )
-# What a contract cannot say of a family, so that what is found would be the contract's fault.
-_UNSTATED = {
-    "zaya": "its mask is a table, and its projections look at earlier positions",
-    "rwkv": "how far it looks is a decay that it learns",
-    "swiftformer": "it pools queries into one and has no keys",
-}
-# The same of single classes.
-_UNSTATED_CLASSES = {
-    r"PegasusXGlobalLocalAttention": "it looks at a neighbourhood that no contract can state",
-    r"PatchTSMixerGatedAttention": "it attends to features, not to positions",
-    r"\w+WindowAttentionMerger$": "its result has fewer positions than it is given",
-    r"NeoMMEExclusiveSelfAttention|\w+AttentionLoss$": "it is no "
-    "attention, but a part beside one",
-    r"\w+AttentionGRUCell$": "it is one step of a decoder, and has no sequence of queries",
-    r"\w+VideoMemoryAttention(Layer)?$|\w+VideoRoPE\w*Attention$|\w+MaskedAttentionDecoder"
-    "(Layer)?$": "it asks for tables or masks of a whole picture, of one size",
-    r"\w+MergedAttention$|MuseGlimmerAssistantAttention": "its keys are "
-    "those of two sequences, one behind the other",
-    r"ProphetNetNgramSelfAttention|XLNetRelativeAttention": "it attends from several streams "
-    "of predictions at once",
-    r"SuperGlueAttentionalGNN": "it asks for pairs of pictures, so that examples meet",
-}
 
 
 @dataclass(frozen=True)
@@ -82,13 +60,9 @@ class Said:
     @property
     def unstated(self) -> str:
         """Why no contract can state what it does, or ''."""
-        why = _UNSTATED.get(self.loaded.__name__.split(".")[2], "")
-        name = self.kind.__name__
-        why = why or next(
-            (said for kind, said in _UNSTATED_CLASSES.items() if re.match(kind, name)), ""
-        )
+        why = ""
         if "FlashAttention" in self.kind.__name__:
-            why = why or "it asks for the compiled package flash_attn"
+            why = "it asks for the compiled package flash_attn"
         parts = [f for n, f in vars(self.kind).items() if n != "__init__"]
         text = "\n".join(inspect.getsource(f) for f in parts if inspect.isfunction(f))
         if "forward" in vars(self.kind) and not _ATTENDS.search(text):
@@ -96,8 +70,6 @@ class Said:
         if "natten" in self.code:
             why = why or "it asks for the compiled package natten"
         local = "it looks at a neighbourhood that no contract can state"
-        if self.kind.__name__.endswith("RegionToPhraseAttention"):
-            why = why or "it returns scores or weights alone, and no context"
         # A triangle of that size is no block.
         code = self.code if "ones((block_size, block_size)" not in self.code else ""
         return why or (local if _LOCAL.search(code) else "")

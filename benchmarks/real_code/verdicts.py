@@ -157,6 +157,30 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "its manual asks for a boolean mask, and one is subtracted from, which raises",
     ),
     (
+        r"transformers/prophetnet\.ProphetNetNgramSelfAttention",
+        "RG203",
+        "true",
+        "prophetnet streams",
+        "biases by distance of the predicting streams come from rows of other places, streams "
+        "and heads: they lie in another order than what they are added to, so that later words "
+        "move earlier rows",
+    ),
+    (
+        r"transformers/swiftformer\.SwiftFormerEfficientAdditiveAttention",
+        "RG301",
+        "true",
+        "swiftformer",
+        "the softmax that weighs the queries runs over an axis of size 1, so that all weigh "
+        "alike and `w_g` is never learned",
+    ),
+    (
+        r"transformers/visual_bert\.VisualBertRegionToPhraseAttention",
+        "RG701",
+        "true",
+        "visual_bert",
+        "`value` is made and never used",
+    ),
+    (
         r"torch/MultiheadAttention \(all keys masked, weights",
         "RG205",
         "true",
