@@ -222,5 +222,11 @@ def _two_as_keys(asked: Asked) -> list[Way]:
         **({"causal": "bottom_right"} if is_merged else {}),
     )
     turned = _TURNED.replace("COUNT", "t" if is_merged else "m + t")
-    form = "keys of two sequences"
-    return [Way.of(asked, form, _WIDE_BUILD, turned + call, stated, config=asked.config())]
+    of = {"config": asked.config()}
+    return [
+        Way.of(asked, form, _WIDE_BUILD, turned + call, {**stated, "padding": side}, **of)
+        for form, side in (
+            ("keys of two sequences", "right"),
+            ("keys of two sequences, padding in the memory", "left"),
+        )
+    ]
