@@ -6,7 +6,7 @@ other. Weights are over points and not over keys, so that they are not named as 
 
 from typing import Any
 
-from real_code.kinds.base import Asked, Way, cross
+from real_code.kinds.base import OWN, Asked, Way, cross
 
 __all__ = ["ways"]
 
@@ -56,6 +56,17 @@ _STATED: dict[str, Any] = {
     "positions": True,
     "score": "none",
 }
+_WEIGHED: dict[str, Any] = {
+    "init": OWN["init"],
+    "inputs": {"hidden_states": "batch T_dec d_model", "memory": "batch n_pixels d_model"},
+    "returns": [
+        {"name": "context", "axes": "batch T_dec d_model"},
+        {"name": "weights", "axes": "batch T_dec heads n_points"},
+    ],
+    "weights": {"output": "weights", "sums_to_one_over": -1},
+    "sizes": {"n_points": 6, "n_pixels": 11},
+    "score": "none",
+}
 
 
 def ways(asked: Asked) -> list[Way]:
@@ -94,7 +105,11 @@ def _modules(asked: Asked) -> list[Way]:
             stated = {**stated, "inputs": inputs, "kinds": {}}
         call = _CALL.replace("MIDDLE", middle).replace("ARGUMENTS", ", ".join(arguments))
         found.append(Way.of(asked, form, build, call, stated, config=config))
-    return found
+    # Points are what a query chooses from, whatever lies there.
+    call = _CALL.replace("MIDDLE", middle).replace("ARGUMENTS", ", ".join(named))
+    call = call.replace("found[0]", "found[0], found[1].reshape(n, q, -1, 6)")
+    form = "weights of its points"
+    return [*found, Way.of(asked, form, build, call, _WEIGHED, config=config)]
 
 
 def _core(asked: Asked) -> Way:
