@@ -81,3 +81,21 @@ def test_a_gradient_that_passes_a_mask_is_found_though_no_result_shows_it() -> N
     )
     assert found["gradient-of-hidden-keys"] == "RG703"
     assert "padding-unread" not in found
+
+
+SINGLE = (
+    "query @ keys.transpose(1, 2)",
+    "(query.float() @ keys.transpose(1, 2).float()).to(query.dtype)",
+)
+
+
+def test_scores_in_single_precision_have_the_slopes_of_wider_steps() -> None:
+    results = judged(*SINGLE)
+    assert failures(results) == {}
+    assert "gradient-is-derivative" in results.names
+
+
+def test_half_of_a_gradient_is_found_in_single_precision_too() -> None:
+    half = f"scores = 0.5 * ({SINGLE[1]}).detach() + 0.5 * ({SINGLE[1]})"
+    found = failures(judged(f"scores = {SINGLE[0]}", half))
+    assert found["gradient-is-derivative"] == "RG704"

@@ -48,6 +48,15 @@ def attend(nodes, edges):
     weights = scores.softmax(dim=-1)
     return weights @ nodes, weights
 """
+OTHERS = """
+import torch
+
+
+def attend(x):
+    scores = x @ x.transpose(1, 2) / x.size(-1) ** 0.5
+    itself = torch.eye(x.size(1)).bool()
+    return scores.masked_fill(itself, -1e9).softmax(dim=-1) @ x
+"""
 ROW, KEYS = "batch T_dec d_h", "batch T_enc d_h"
 CASES = {
     "ids that are read as a mask alone": (
@@ -82,6 +91,13 @@ CASES = {
             "score": "none",
         },
     ),
+    "positions that read the others alone": (
+        OTHERS,
+        {
+            "inputs": {"x": "batch T d_h"},
+            "returns": [{"name": "out", "axes": "batch T d_h"}],
+        },
+    ),
     "edges of one graph": (
         GRAPH,
         {
@@ -109,3 +125,11 @@ def test_right_code_is_left_alone(source, statements):
 def test_a_shared_table_whose_first_row_is_never_read_is_found():
     source, statements = CASES["a table of offsets that all examples share"]
     assert "inputs-matter" in failing(source.replace("(1, 0)", "(0, 1)"), statements)
+
+
+def test_weights_that_sum_to_nothing_are_found_where_positions_read_themselves():
+    source, statements = CASES["positions that read the others alone"]
+    source = source.replace(".softmax(dim=-1) @ x", ".softmax(dim=-1).square() @ x")
+    assert "repeated-keys" in failing(
+        source.replace("torch.eye(x.size(1))", "torch.zeros(x.size(1))"), statements
+    )
