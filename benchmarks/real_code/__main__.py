@@ -18,6 +18,7 @@ skipped and said to be. Results go to ``docs/results/real_code.json`` and from t
 asks the classes of transformers that the committed results say were not asked.
 ``--no-contract`` asks with nothing declared, of transformers one class of ``--families`` of
 its families; answers take their places in ``docs/results/real_code_undeclared.json``.
+``--planted`` asks the wrappers of rare kinds with a slip in each.
 ``--page`` rewrites the page from the committed results; ``--check`` fails where it differs.
 """
 
@@ -39,6 +40,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 RESULTS = ROOT / "docs" / "results" / "real_code.json"
+PLANTED = ROOT / "docs" / "results" / "real_code_planted.json"
 UNDECLARED = ROOT / "docs" / "results" / "real_code_undeclared.json"
 PAGE = ROOT / "docs" / "real_code.md"
 # library -> (module, distribution)
@@ -72,6 +74,9 @@ def main() -> None:
         "--again", action="store_true", help="ask what transformers' results say was not asked"
     )
     parser.add_argument("--name", help="with --no-contract: a pattern of the names to ask")
+    parser.add_argument(
+        "--planted", action="store_true", help="slips in the wrappers of rare kinds"
+    )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
@@ -79,7 +84,9 @@ def main() -> None:
     from real_code.page import page  # noqa: PLC0415
     from real_code.undeclared import merged  # noqa: PLC0415
 
-    if given.again:
+    if given.planted:
+        PLANTED.write_text(json.dumps(slips(), indent=1) + "\n", encoding="utf-8")
+    elif given.again:
         whole = json.loads(RESULTS.read_text(encoding="utf-8"))
         part = measure(["transformers"], given.family, names=unasked(whole))
         RESULTS.write_text(json.dumps(spliced(whole, part), indent=1) + "\n", encoding="utf-8")
@@ -99,7 +106,9 @@ def main() -> None:
         if given.join:
             results = joined(_read(RESULTS), results, libraries)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    text = page(json.loads(RESULTS.read_text(encoding="utf-8")), _read(UNDECLARED))
+    text = page(
+        json.loads(RESULTS.read_text(encoding="utf-8")), _read(UNDECLARED), _read(PLANTED)
+    )
     if given.check:
         if PAGE.read_text(encoding="utf-8") != text:
             sys.exit(
@@ -141,6 +150,23 @@ def undeclared(
     return {"command": command, "versions": versions, "rows": rows}
 
 
+def slips() -> dict[str, Any]:
+    """Ask the wrappers of rare kinds with a slip planted in each."""
+    _prepared()
+    import transformers  # noqa: PLC0415
+
+    from real_code.planted import planted  # noqa: PLC0415
+
+    transformers.logging.set_verbosity_error()
+    rows = []
+    for row in planted():
+        rows.append(row)
+        print(row["class"], row["said"], file=sys.stderr, flush=True)
+    version = importlib.metadata.version("transformers")
+    command = "python benchmarks/real_code --planted"
+    return {"command": command, "versions": {"transformers": version}, "rows": rows}
+
+
 def _asked(
     libraries: list[str],
     families: list[str] | None,
@@ -149,18 +175,7 @@ def _asked(
     names: set[str] | None = None,
     pattern: str = "",
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    os.environ.setdefault("KERAS_BACKEND", "torch")
-    warnings.simplefilter("ignore")
-    import torch  # noqa: PLC0415 - the page can be checked without it
-
-    # Forks share what is imported before them.
-    import regard.check.check  # noqa: PLC0415
-    import regard.check.relations.every  # noqa: PLC0415
-    import regard.check.trace  # noqa: F401, PLC0415
-    from real_code.recurrent import placeholders  # noqa: PLC0415
-
-    torch.set_num_threads(1)
-    placeholders()
+    _prepared()
     rows: list[dict[str, Any]] = []
     versions = {"python": platform.python_version()}
     for library in libraries:
@@ -173,6 +188,21 @@ def _asked(
             rows.append({"library": library, **row})
             print(_line(row), file=sys.stderr, flush=True)
     return rows, versions
+
+
+def _prepared() -> None:
+    """Import what forks share, before them, and compute on one core."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    warnings.simplefilter("ignore")
+    import torch  # noqa: PLC0415 - the page can be checked without it
+
+    import regard.check.check  # noqa: PLC0415
+    import regard.check.relations.every  # noqa: PLC0415
+    import regard.check.trace  # noqa: F401, PLC0415
+    from real_code.recurrent import placeholders  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    placeholders()
 
 
 def _of(

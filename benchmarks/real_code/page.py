@@ -3,6 +3,7 @@
 from typing import Any
 
 from real_code.classes import listed
+from real_code.planted import section as slips
 from real_code.undeclared import section
 
 __all__ = ["page"]
@@ -40,8 +41,12 @@ _VERDICTS = {
 }
 
 
-def page(results: dict[str, Any], undeclared: dict[str, Any] | None = None) -> str:
-    """Write the page: results with contracts, and those with nothing declared."""
+def page(
+    results: dict[str, Any],
+    undeclared: dict[str, Any] | None = None,
+    planted: dict[str, Any] | None = None,
+) -> str:
+    """Write the page: results with contracts, with nothing declared, with slips planted."""
     findings = results["findings"]
     counts = {v: sum(f["verdict"] == v for f in findings) for v in _VERDICTS}
     parts = [
@@ -69,6 +74,8 @@ def page(results: dict[str, Any], undeclared: dict[str, Any] | None = None) -> s
     )
     if undeclared is not None:
         parts.append(section(undeclared))
+    if planted is not None:
+        parts.append(slips(planted["rows"]))
     parts.append(_skipped(results))
     if "transformers" in results["libraries"]:
         parts.append(listed(results, "transformers"))
