@@ -195,9 +195,9 @@ def prefix(bench: Bench) -> Verdict | None:
         if a is None or b is None or a.shape[1] != bench.sizes[axis]:
             continue
         a = a[:, :n]
-        real = here.allowed().any(axis=1)[:, :n] if here.is_self else np.ones(1, dtype=bool)
-        if real.shape == a.shape[:2]:  # a padded position's own row is its own
-            a, b = a[real], b[real]
+        if here.is_self:  # a padded position's own row is its own
+            real = np.asarray(here.allowed().any(axis=1))[:, :n]
+            a, b = (a[real], b[real]) if real.shape == a.shape[:2] else (a, b)
         if not near(b, a, _loose(bench)):
             return fails(
                 "RG203",

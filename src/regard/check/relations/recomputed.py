@@ -270,7 +270,7 @@ def _as_made(bench: Bench, reading: Reading) -> Reading:
 def _but_for_padding(bench: Bench, reading: Reading, answer: Answer) -> Reading:
     """A reading whose rows of positions that are padding themselves are as they should be."""
     here = layout(bench)
-    unread = ~here.allowed().any(axis=1)
+    unread = ~np.asarray(here.allowed().any(axis=1))
     shape = reading.weights.shape
     if not here.is_self or shape != answer.weights.shape or unread.shape != shape[::2]:
         return reading

@@ -28,10 +28,8 @@ def heads_differ(bench: Bench) -> Verdict | None:
         return None  # one softmax behind another
     if len(found) < 2 or any(r.weights.shape != found[0].weights.shape for r in found):
         return None
-    if len(found) == here.n_queries and found[0].weights.shape[2] == 1:
-        return None  # steps of a decoder
-    if _is_one(found):
-        return None  # one softmax, used for several values
+    if (len(found) == here.n_queries and found[0].weights.shape[2] == 1) or _is_one(found):
+        return None  # steps of a decoder, or one softmax, used for several values
     same = [r for r in found[1:] if near(r.weights, found[0].weights, 1e-6)]
     made = {_parameters(r.site) for r in found}
     if len(same) < len(found) - 1 or len(made) > 1 or not next(iter(made)):
@@ -64,7 +62,8 @@ def _shows(node: Any) -> bool:
     """Whether a tensor is a view or copies of another, all of it."""
     if node.op in _COPIES or node.op in VIEWS:
         return True
-    return node.op == "getitem" and np.prod(node.shape) == np.prod(node.inputs[0].shape)
+    is_whole = np.prod(node.shape) == np.prod(node.inputs[0].shape)
+    return node.op == "getitem" and bool(is_whole)
 
 
 def _parameters(site: Any) -> frozenset[str]:
