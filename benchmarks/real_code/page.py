@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from real_code.classes import listed
+from real_code.classes import listed, unasked
 from real_code.planted import section as slips
 from real_code.undeclared import section
 
@@ -16,7 +16,7 @@ positions it asks for; a class whose text is that of another, names aside, is as
 ({same} were not asked again). Everything else is called as its manual says. This page is
 generated: `{command}`.
 
-| library | version | checked | same text | skipped | errors and warnings |
+| library | version | checked | same text | not asked | errors and warnings |
 |---|---|---|---|---|---|
 {table}
 
@@ -91,10 +91,11 @@ def _rows(results: dict[str, Any]) -> list[str]:
             f["name"].startswith(f"{library}/") and f["verdict"] != "note"
             for f in results["findings"]
         )
+        left = sum(n.startswith(f"{library}/") for n in unasked(results))
         version = results["versions"].get(names.get(library, library), "")
         rows.append(
             f"| {library} | {version} | {count['checked']} | {count['same text']} | "
-            f"{count['skipped'] + count['broken']} | {loud} |"
+            f"{left} | {loud} |"
         )
     return rows
 
