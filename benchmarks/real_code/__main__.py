@@ -263,7 +263,9 @@ def _transformers(
             try:
                 found = huggingface.texts(module)
             except Exception as error:
-                yield {"name": module, "skip": f"it cannot be imported: {error}"}
+                for name in huggingface.written(module):
+                    whole = f"transformers/{module.split('.')[2]}.{name}"
+                    yield {"name": whole, "skip": "it cannot be imported", "error": str(error)}
                 return
             for name, digest in found if is_declared else found[:1]:
                 whole = f"transformers/{module.split('.')[2]}.{name}"

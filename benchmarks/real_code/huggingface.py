@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from real_code.kinds import ways
@@ -20,7 +21,7 @@ from real_code.subject import Skip, Subject
 from real_code.turning import forms as positions
 from real_code.wrapper import CONTENT, KEYS, MASK, MEMORY, OF_MEMORY, VALUES, Form, wrapped
 
-__all__ = ["families", "subjects", "texts"]
+__all__ = ["families", "subjects", "texts", "written"]
 
 _D_MODEL = (
     "embed_dim",
@@ -112,6 +113,15 @@ def texts(module: str) -> list[tuple[str, str]]:
         plain = re.sub(r"\s+", " ", plain)
         found.append((name, hashlib.sha256(plain.encode()).hexdigest()[:12]))
     return found
+
+
+def written(module: str) -> list[str]:
+    """Attention classes in the text of a module that cannot be imported."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return []
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    return re.findall(r"^class (\w*Attention\w*)", text, re.MULTILINE)
 
 
 def subjects(module: str, name: str) -> Iterator[list[Subject] | Skip]:
