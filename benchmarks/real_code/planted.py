@@ -5,6 +5,7 @@ wrapper as it is says nothing of the kind.
 """
 
 import dataclasses
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,6 +111,117 @@ _SLIPS = (
         "attention(hidden_states)",
         "attention(hidden_states.cumsum(1))",
     ),
+    ("longt5", "LongT5LocalAttention", "mask.long()", "torch.ones_like(mask).long()"),
+    ("longt5", "LongT5TransientGlobalAttention", "mask.long()", "torch.ones_like(mask).long()"),
+    (
+        "longformer",
+        "LongformerSelfAttention",
+        "attention_window = [4]",
+        "attention_window = [8]",
+    ),
+    ("led", "LEDEncoderAttention", "torch.where(mask[:, 0], 10000.0, -10000.0)", "10000.0"),
+    (
+        "big_bird",
+        "BigBirdBlockSparseAttention",
+        "to_mask=columns",
+        "to_mask=torch.ones_like(columns)",
+    ),
+    ("big_bird", "BigBirdAttention", "band_mask=band", "band_mask=torch.ones_like(band)"),
+    (
+        "gemma3n",
+        "Gemma3nAudioAttention",
+        "conf_attention_context_right = 4, 0",
+        "conf_attention_context_right = 5, 0",
+    ),
+    ("gemma3n", "Gemma3nAudioConformerAttention", "~mask", "mask & False"),
+    ("gemma4", "Gemma4AudioAttention", "(back >= 0)", "(back >= -1)"),
+    (
+        "glm5_next",
+        "Glm5NextTextAttention",
+        "attention(hidden_states, mask)",
+        "attention(hidden_states.flip(0), mask)",
+    ),
+    (
+        "florence2",
+        "Florence2VisionWindowAttention",
+        "attention(hidden_states)",
+        "attention(hidden_states.flip(0))",
+    ),
+    (
+        "florence2",
+        "Florence2VisionChannelAttention",
+        "attention(hidden_states)",
+        "attention(hidden_states.cumsum(1))",
+    ),
+    (
+        "deformable_detr",
+        "MultiScaleDeformableAttention",
+        "places.sigmoid()",
+        "places.sigmoid().roll(1, 0)",
+    ),
+    (
+        "d_fine",
+        "DFineMultiscaleDeformableAttention",
+        "attention_mask=mask[..., None]",
+        "attention_mask=None",
+    ),
+    (
+        "detr",
+        "DetrMHAttentionMap",
+        "torch.where(mask, 0.0, LOWEST)",
+        "torch.where(mask, LOWEST, 0.0)",
+    ),
+    (
+        "evolla",
+        "EvollaSequenceCompressorAttention",
+        "attention(memory, hidden_states, mask)",
+        "attention(memory, hidden_states, torch.ones_like(mask))",
+    ),
+    (
+        "idefics2",
+        "Idefics2PerceiverAttention",
+        "mask[:, None, None, :] > 0",
+        "mask[:, None, None, :] == 0",
+    ),
+    ("grounding_dino", "GroundingDinoBiMultiHeadAttention", "=~mask", "=mask"),
+    (
+        "esm",
+        "EsmFoldTriangleAttention",
+        "mask[:, :, None] & mask[:, None]",
+        "mask[:, :, None] | mask[:, None]",
+    ),
+    (
+        "esm",
+        "EsmFoldTriangularSelfAttentionBlock",
+        "mask.float()",
+        "torch.ones_like(mask).float()",
+    ),
+    ("esm", "EsmFoldInvariantPointAttention", "mask.float()", "torch.ones_like(mask).float()"),
+    (
+        "esmfold2",
+        "EsmFold2RowAttentionPooling",
+        "attention(pairs, mask)",
+        "attention(pairs, ~mask)",
+    ),
+    ("inkling2", "Inkling2BlockAttentionResidual", "memory[:, None, -1]", "memory[:, None, 0]"),
+    (
+        "levit",
+        "LevitAttentionSubsample",
+        "attention(hidden_states)",
+        "attention(hidden_states.roll(1, 0))",
+    ),
+    (
+        "efficientloftr",
+        "EfficientLoFTRAggregatedAttention",
+        "[x.transpose(1, 2)",
+        "[x.cumsum(0).transpose(1, 2)",
+    ),
+    (
+        "edgetam_video",
+        "EdgeTamVideoRoPESelfAttention",
+        "torch.arange(x.shape[1])",
+        "torch.zeros(x.shape[1])",
+    ),
 )
 
 
@@ -120,7 +232,7 @@ def planted() -> Iterator[dict[str, Any]]:
     from real_code.subject import Skip  # noqa: PLC0415
 
     for family, name, old, new in _SLIPS:
-        module = f"transformers.models.{family}.modeling_{family}"
+        module = _module(family, name)
         found: dict[str, list[str]] = {}
         for forms in huggingface.subjects(module, name):
             if isinstance(forms, Skip) or old not in forms[0].source:
@@ -131,6 +243,14 @@ def planted() -> Iterator[dict[str, Any]]:
                 f"{code} {relation}" for code, relation in said - plain
             )
         yield {"class": f"{family}.{name}", "old": old, "new": new, "said": found}
+
+
+def _module(family: str, name: str) -> str:
+    """The module of a family that holds a class."""
+    from real_code import huggingface  # noqa: PLC0415 - heavy
+
+    own = (m for m in huggingface.families() if m.split(".")[2] == family)
+    return next(m for m in own if hasattr(importlib.import_module(m), name))
 
 
 def _loud(row: dict[str, Any]) -> set[tuple[str, str]]:

@@ -177,7 +177,11 @@ def _blocks(asked: Asked) -> list[Way]:
     )
     call = _BLOCKS_CALL.replace("MAKER", maker)
     of = {"config": asked.config(), "beside": (maker,)}
-    return [Way.of(asked, "blocks", _BLOCKS_BUILD, call, stated, **of)]
+    alone = call.replace(", found[1][:, :, :t, :t]", "")
+    return [
+        Way.of(asked, "blocks", _BLOCKS_BUILD, call, stated, **of),
+        Way.of(asked, "blocks, context alone", _BLOCKS_BUILD, alone, own(sparse=True), **of),
+    ]
 
 
 def _chosen(asked: Asked) -> list[Way]:
