@@ -105,8 +105,24 @@ def esmfold() -> Figures:
     return {"raises with booleans": raises(every), "raises with floats": raises(every.float())}
 
 
+def grounding_dino() -> Figures:
+    """Axes of the weights of Grounding DINO's attention both ways, batch of 2 and 4 heads."""
+    import torch  # noqa: PLC0415
+    from transformers import GroundingDinoConfig  # noqa: PLC0415
+    from transformers.models.grounding_dino.modeling_grounding_dino import (  # noqa: PLC0415
+        GroundingDinoBiMultiHeadAttention,
+    )
+
+    config = GroundingDinoConfig(d_model=16)
+    config.encoder_ffn_dim, config.encoder_attention_heads = 64, 8
+    layer = GroundingDinoBiMultiHeadAttention(config).eval()
+    (_, weights), _ = layer(torch.randn(2, 7, 16), torch.randn(2, 5, 16))
+    return {"axes (its manual says 4)": float(weights.ndim), "first axis": float(len(weights))}
+
+
 KINDS: dict[str, Callable[[], Figures]] = {
     "big_bird": big_bird,
     "evolla": evolla,
     "esmfold": esmfold,
+    "grounding_dino": grounding_dino,
 }

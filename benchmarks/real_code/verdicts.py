@@ -150,6 +150,14 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "though its text calls them scaled dot products",
     ),
     (
+        r"transformers/(mm_)?grounding_dino\.\w+BiMultiHeadAttention \(axes as documented\)",
+        "RG104",
+        "true",
+        "grounding_dino",
+        "weights come as (batch * heads, queries, keys); its manual gives heads an axis of "
+        "their own",
+    ),
+    (
         r"transformers/esm\.EsmFoldTriangularSelfAttentionBlock \(mask as documented\)",
         "RG101",
         "true",

@@ -122,4 +122,9 @@ def _both(asked: Asked) -> list[Way]:
             score="scaled_dot",
         )
         found.append(Way.of(asked, form, _BOTH, call, stated, config=asked.config()))
-    return found
+    # As its manual says: weights have an axis of heads.
+    axes = [*cross()["returns"], {"name": "weights", "axes": "batch heads T_dec T_enc"}]
+    documented = {**stated, "returns": axes}
+    call = call.replace("return context, weights, other", "return context, weights")
+    last = Way.of(asked, "axes as documented", _BOTH, call, documented, config=asked.config())
+    return [*found, last]

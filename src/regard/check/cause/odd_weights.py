@@ -32,6 +32,8 @@ def summed_axis(view: View) -> Iterator[Suspect]:
         axis, rank = site.axis, len(site.weights.shape)
         names = [site.weights.axes[i] for i in _tuple(axis, rank)]
         wrong = bool(view.key_names) and not _is_keys(names, site, view)
+        if wrong and len(view.trace.sites) > 1 and _contracted(site) in _tuple(axis, rank):
+            continue  # it sums over what it weighs: attention the other way, beside this one
         if wrong and (unread or not _is_known(names, which, view)):
             continue
         if wrong:
