@@ -1,6 +1,7 @@
 """Minimal reproductions of what the check found in transformers' rarer kinds, without it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from real_code.evidence_transformers import Figures, gap
 
@@ -74,8 +75,50 @@ def visual_bert() -> Figures:
     return {"change of the scores with other values": gap(before, layer(query, key, keep))}
 
 
+def around_points() -> Figures:
+    """Sampling around boxes, around points, and under a mask of keys: 1 where it raises."""
+    import torch  # noqa: PLC0415
+    from transformers import Deimv2Config, DFineConfig, RTDetrV2Config  # noqa: PLC0415
+    from transformers.models.d_fine import modeling_d_fine as d_fine  # noqa: PLC0415
+    from transformers.models.deimv2 import modeling_deimv2 as deimv2  # noqa: PLC0415
+    from transformers.models.rt_detr_v2 import modeling_rt_detr_v2 as rt_detr_v2  # noqa: PLC0415
+
+    shapes = [(4, 5), (2, 3), (1, 2)]
+    figures = {}
+    for name, kind, config in (
+        ("d_fine", d_fine.DFineMultiscaleDeformableAttention, DFineConfig()),
+        ("deimv2", deimv2.Deimv2MultiscaleDeformableAttention, Deimv2Config()),
+        ("rt_detr_v2", rt_detr_v2.RTDetrV2MultiscaleDeformableAttention, RTDetrV2Config()),
+    ):
+        layer = kind(config).eval()
+        given = {
+            "hidden_states": torch.randn(2, 7, config.d_model),
+            "encoder_hidden_states": torch.randn(2, 28, config.d_model),
+            "spatial_shapes": torch.tensor(shapes),
+            "spatial_shapes_list": shapes,
+        }
+        boxes, points = torch.full((2, 7, 1, 4), 0.5), torch.full((2, 7, 3, 2), 0.5)
+        masked = {"attention_mask": torch.ones(2, 28, dtype=torch.bool)}
+        for what, more in (
+            ("boxes", {"reference_points": boxes}),
+            ("points", {"reference_points": points}),
+            ("boxes and a mask", {"reference_points": boxes, **masked}),
+        ):
+            figures[f"{name}, {what}"] = float(_raises(layer, {**given, **more}))
+    return figures
+
+
+def _raises(layer: Any, given: dict[str, Any]) -> bool:
+    try:
+        layer(**given)
+    except RuntimeError:
+        return True
+    return False
+
+
 STREAMS: dict[str, Callable[[], Figures]] = {
     "prophetnet streams": prophetnet_streams,
     "swiftformer": swiftformer,
     "visual_bert": visual_bert,
+    "around points": around_points,
 }

@@ -174,6 +174,22 @@ _LINES: tuple[tuple[str, str, str, str, str], ...] = (
         "move earlier rows",
     ),
     (
+        r"transformers/\w+\.\w+DeformableAttention \(around points\)",
+        "RG101",
+        "true",
+        "around points",
+        "its error says that 2 or 4 coordinates are taken, and 2 raise: offsets of all levels "
+        "lie on one axis there, and are divided as though each level had its own",
+    ),
+    (
+        r"transformers/\w+\.\w+DeformableAttention \(mask of its kin\)",
+        "RG101",
+        "true",
+        "around points",
+        "a mask (batch, keys), as its kin take it, meets values that are split by heads "
+        "already, and raises",
+    ),
+    (
         r"transformers/swiftformer\.SwiftFormerEfficientAdditiveAttention",
         "RG301",
         "true",

@@ -4,6 +4,7 @@ What it samples is not known, so `sparse` is stated; positions count, as pixels 
 other. Weights are over points and not over keys, so that they are not named as the alignment.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from real_code.kinds.base import OWN, Asked, Way, cross
@@ -109,7 +110,19 @@ def _modules(asked: Asked) -> list[Way]:
     call = _CALL.replace("MIDDLE", middle).replace("ARGUMENTS", ", ".join(named))
     call = call.replace("found[0]", "found[0], found[1].reshape(n, q, -1, 6)")
     form = "weights of its points"
-    return [*found, Way.of(asked, form, build, call, _WEIGHED, config=config)]
+    found.append(Way.of(asked, form, build, call, _WEIGHED, config=config))
+    if not boxes:
+        return found
+    # What its words allow and its kin take: around points, and with a mask of the keys.
+    call = _CALL.replace("MIDDLE", "(n, q, 2, 2)").replace("ARGUMENTS", ", ".join(named))
+    around = Way.of(asked, "around points", build, call, stated, config=config)
+    found.append(replace(around, certain=True))
+    if joined:
+        arguments = ", ".join([*named, "attention_mask=mask"])
+        call = _CALL.replace("MIDDLE", middle).replace("ARGUMENTS", arguments)
+        kin = Way.of(asked, "mask of its kin", build, call, cross(**_STATED), config=config)
+        found.append(replace(kin, certain=True))
+    return found
 
 
 def _core(asked: Asked) -> Way:
