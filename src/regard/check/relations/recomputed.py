@@ -28,15 +28,7 @@ from regard.check.relations.reading import (
     weighing,
 )
 
-__all__ = [
-    "contexts",
-    "given",
-    "index",
-    "merges",
-    "returned_context",
-    "returned_weights",
-    "weights",
-]
+__all__ = ["agree", "contexts", "given", "merges", "view_chain", "weights"]
 
 _VIEWS = VIEWS | {"dropout"}
 _CHOICES = frozenset({"sign", "one_hot", "argmax", "topk", "scatter", "scatter_"})
@@ -57,12 +49,12 @@ def weights(bench: Bench) -> Verdict | None:
         plain = _but_for_padding(bench, plain, answer)
         everywhere = np.ones(answer.scores.shape, dtype=bool)
         late = bench.contract.reweighted and softmax(answer.scores, everywhere)
-        if late is not False and _same(bench, plain.weights, late):
+        if late is not False and agree(bench, plain.weights, late):
             continue  # a mask may come with what changes the weights
-        if _same(bench, plain.weights, answer.weights):
+        if agree(bench, plain.weights, answer.weights):
             continue
         turned = expected(bench, other) if other is not None else None
-        if turned is not None and _same(bench, plain.weights, turned.weights):
+        if turned is not None and agree(bench, plain.weights, turned.weights):
             continue  # heads of neighbouring features: legitimate, and asked of repairs below
         if bench.contract.score in (None, "none") and _chosen(bench, plain):
             continue
@@ -86,7 +78,7 @@ def given(bench: Bench) -> Verdict | None:
     if scores is None:
         return None
     wanted = softmax(scores, here.allowed()[:, None])
-    if _same(bench, returned, wanted):
+    if agree(bench, returned, wanted):
         return holds()
     gap = float(np.nan_to_num(np.abs(returned - wanted), nan=np.inf).max())
     return fails(
@@ -108,13 +100,13 @@ def contexts(bench: Bench) -> Verdict | None:
         if found is None:
             continue
         asked = True
-        if _same(bench, *found):
+        if agree(bench, *found):
             continue
         turned = _own_context(other) if other is not None else None
-        if turned is not None and _same(bench, *turned):
+        if turned is not None and agree(bench, *turned):
             continue
         met = _as_met(bench, plain)
-        if met is not None and _same(bench, *met):
+        if met is not None and agree(bench, *met):
             continue  # which heads share values is not declared, and is the code's own choice
         line = plain.site.context.line
         gap = float(np.abs(found[0] - found[1]).max())
@@ -167,90 +159,12 @@ def heads_in_order(bench: Bench) -> Verdict | None:
         answer, own = expected(bench, plain), _own_context(plain)
         merge = _merge(here, plain)
         if (
-            (answer is not None and not _same(bench, plain.weights, answer.weights))
-            or (own is not None and not _same(bench, *own))
+            (answer is not None and not agree(bench, plain.weights, answer.weights))
+            or (own is not None and not agree(bench, *own))
             or (merge is not None and merge.state == "fails")
         ):
             return fails("RG402", "heads are read or written in another order than by blocks")
     return holds() if asked else None
-
-
-@relation(
-    "returned-weights-used", "the returned weights are those that made the context", cost=1
-)
-def returned_weights(bench: Bench) -> Verdict | None:
-    """Compare the returned weights with those of the recording."""
-    here = layout(bench)
-    returned = here.alignment(bench.out)
-    if returned is None:
-        return None
-    # Where no values are met, the weights are the result and are used by the caller.
-    met = [r for r in readings(bench) if r.site.contraction is not None or r.site.fused]
-    used = _stacked(here, met)
-    if used is None:
-        return None
-    options = [used, *([used.mean(1, keepdims=True)] if used.shape[1] > 1 else [])]
-    options += [r.met for r in met if r.met is not None]
-    if any(_same(bench, returned, o) for o in options):
-        return holds()
-    gap = float(np.abs(returned - used).max()) if returned.shape == used.shape else float("nan")
-    name = bench.contract.weights or ""
-    return fails(
-        "RG304",
-        f"`{name}` is not what the values were weighed with",
-        about=name,
-        measured=(
-            Measurement(f"{name} against the weights in use", f"{gap:.3g}", "must be 0"),
-        ),
-        hidden="every shape is right; the picture shows other weights than the model has",
-    )
-
-
-@relation("returned-index", "a returned index is that of the largest weight", cost=1)
-def index(bench: Bench) -> Verdict | None:
-    """Compare results of the role index with the argmax over the keys."""
-    here = layout(bench)
-    names = [r.name for r in bench.contract.returns if r.role == "index"]
-    weights = here.alignment(bench.out) if names else None
-    if weights is None and names:
-        weights = _stacked(here, readings(bench))
-    if weights is None:
-        return None
-    best = np.sort(weights.mean(1).argmax(-1), axis=None)
-    for name in names:
-        array = bench.out.get(name)
-        if array is None or array.size != best.size:
-            continue
-        if not np.array_equal(np.sort(array, axis=None), best):
-            return fails(
-                "RG304",
-                f"`{name}` is not the key of the largest weight",
-                about=name,
-                depends_on=("returns",),
-                hidden="every shape is right and nothing raises",
-            )
-    return holds()
-
-
-@relation("returned-context", "a returned context is the recomputed one", strict=True, cost=1)
-def returned_context(bench: Bench) -> Verdict | None:
-    """Where a result is the context itself, compare it."""
-    here = layout(bench)
-    for reading in readings(bench):
-        answer = expected(bench, reading)
-        if answer is None or answer.context is None:
-            continue
-        chain = _view_chain(reading.site.context)
-        for name, node in zip(bench.out.names, bench.trace.outputs, strict=False):
-            if node is None or all(node.index != n.index for n in chain):
-                continue
-            result = here.context(bench.out, name)
-            if result is None or result.shape[:2] != answer.context.shape[0::2]:
-                continue
-            if not _same(bench, result, merged(answer.context)):
-                return fails("RG304", f"`{name}` is not the recomputed context", about=name)
-            return holds()
-    return None
 
 
 def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
@@ -304,7 +218,7 @@ def _merge(here: Layout, reading: Reading) -> Verdict | None:
     """Whether the last view of the context holds the heads side by side."""
     if reading.heads == 1 or reading.context is None:
         return None
-    chain = _view_chain(reading.site.context)
+    chain = view_chain(reading.site.context)
     last = next((n for n in reversed(chain) if n is not reading.site.context), None)
     own = _own_context(reading)
     if last is None or own is None:
@@ -316,7 +230,7 @@ def _merge(here: Layout, reading: Reading) -> Verdict | None:
     whole = flat(here, last, here.queries)
     if whole is None or whole.shape != (b, n, h * d):
         return None
-    if _same(here.bench, whole, merged(own[1], reading.interleaved)):
+    if agree(here.bench, whole, merged(own[1], reading.interleaved)):
         return holds()
     return fails(
         "RG402",
@@ -327,7 +241,7 @@ def _merge(here: Layout, reading: Reading) -> Verdict | None:
     )
 
 
-def _view_chain(node: Any) -> list[Any]:
+def view_chain(node: Any) -> list[Any]:
     """A node and its views, as long as there is one use."""
     chain = [node]
     for _ in range(12):
@@ -336,18 +250,6 @@ def _view_chain(node: Any) -> list[Any]:
             break
         chain.append(uses[0])
     return chain
-
-
-def _stacked(here: Layout, found: list[Reading]) -> np.ndarray | None:
-    """Weights of all sites in one array: as they are, or one site a decoder step."""
-    fitting = [r for r in found if r.weights.shape[-1] == here.n_keys]
-    if not fitting:
-        return None
-    if len(fitting) == 1:
-        return fitting[0].weights
-    if len(fitting) == here.n_queries and all(r.weights.shape[2] == 1 for r in fitting):
-        return np.concatenate([r.weights for r in fitting], axis=2)
-    return None
 
 
 def _chosen(bench: Bench, reading: Reading) -> bool:
@@ -381,9 +283,9 @@ def _stage(  # noqa: PLR0911 - one line a stage
     everywhere = np.ones(reading.weights.shape, dtype=bool)
     if allowed is None or own is None:
         return "RG204", "a key that may be read is masked", False
-    if not _same(bench, softmax(own, allowed[:, None]), reading.weights):
+    if not agree(bench, softmax(own, allowed[:, None]), reading.weights):
         raw = np.broadcast_to(reading.scores, reading.weights.shape)
-        if np.isnan(raw).any() or not _same(bench, softmax(raw, everywhere), reading.weights):
+        if np.isnan(raw).any() or not agree(bench, softmax(raw, everywhere), reading.weights):
             return "RG303", "the weights are no softmax of the scores over the keys", False
         code = "RG203" if here.contract.causal else "RG202"
         return code, "keys that may not be read have weight", False
@@ -406,7 +308,8 @@ def _kinds(here: Layout) -> tuple[str, ...]:
     return tuple(f"kinds.{n}" for n in here.key_masks())
 
 
-def _same(bench: Bench, a: np.ndarray, b: np.ndarray) -> bool:
+def agree(bench: Bench, a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are one but for rounding, as coarse as the declared precision is."""
     half = bench.contract.dtype in ("float16", "bfloat16")
     if a.shape != b.shape:
         return False
