@@ -41,8 +41,9 @@ def calls_of(loaded: Any, kind: Any) -> set[str]:
         if each in read:
             continue
         read.add(each)
-        for name in _names(each):
-            calls.add(name)
+        called, read_too = _names(each)
+        calls |= called
+        for name in called | read_too:  # a class may be chosen before it is called
             found = vars(loaded).get(name)
             if hasattr(found, "_fields"):
                 continue  # a tuple with names has no text of its own
@@ -55,9 +56,10 @@ def calls_of(loaded: Any, kind: Any) -> set[str]:
     return calls
 
 
-def _names(each: Any) -> set[str]:
+def _names(each: Any) -> tuple[set[str], set[str]]:
+    """Names of what a text calls, and of all else that it reads."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(each)))
-    found = set()
+    found, others = set[str](), set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             last = node.func
@@ -66,4 +68,6 @@ def _names(each: Any) -> set[str]:
             found.add(last.attr if isinstance(last, ast.Attribute) else ast.unparse(last))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             found.add("@")
-    return found
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            others.add(node.id)
+    return found, others
