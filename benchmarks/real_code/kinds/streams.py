@@ -1,5 +1,6 @@
 """Attention with more than one sequence: keys of two, streams side by side, both ways."""
 
+import inspect
 from typing import Any
 
 from real_code.kinds.base import Asked, Way, cross, own
@@ -133,7 +134,7 @@ def ways(asked: Asked) -> list[Way]:
         return _predicting(asked)
     if "merged_attention_mask" in takes or "context_hidden_states" in takes:
         return _two_as_keys(asked)
-    if "descriptors" in takes and "gnn_layers_types" in asked.said.code:
+    if "descriptors" in takes and "gnn_layers_types" in inspect.getsource(asked.said.kind):
         more = {"inputs": {**own()["inputs"], "other": "batch T d_model"}}
         more["inputs"] = {n: more["inputs"][n] for n in ("hidden_states", "other", "mask")}
         config = asked.config()
