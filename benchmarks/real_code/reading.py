@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = ["Said"]
 
+_ATTENDING = re.compile("softmax|attention_interface|scaled_dot", re.IGNORECASE)
 _CAUSAL_INSIDE = re.compile(r"self\.bias\[|gated_delta|recurrent_")
 _LOCAL = re.compile(
     r"chunk_size(?!_feed_forward)|context_left|max_past_horizon|block_size|num_neighbors|"
@@ -189,8 +190,15 @@ def _whole(loaded: Any, kind: Any) -> str:
             if isinstance(found, type) and found.__module__ == loaded.__name__ and not is_named:
                 todo.append(found)
     whole = "\n".join(text.values())
-    if re.search("softmax|attention_interface|scaled_dot", whole, re.IGNORECASE):
+    if _ATTENDING.search(whole):
         return whole
+    # A class is chosen by name before it is called.
+    named = re.findall(r"\b([A-Z]\w*Attention\w*)\b", inspect.getsource(kind))
+    chosen = [vars(loaded).get(n) for n in dict.fromkeys(named) if n != kind.__name__]
+    chosen = [c for c in chosen if isinstance(c, type) and c.__module__ == loaded.__name__]
+    beside = "\n".join(inspect.getsource(c) for c in chosen)
+    if _ATTENDING.search(beside):
+        return "\n".join([whole, beside])
     # It hands its work to what a table finds: any attention of the module.
     found = [
         inspect.getsource(c)
