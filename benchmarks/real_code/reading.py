@@ -27,6 +27,8 @@ _ATTENDS = re.compile(r"softmax|matmul|bmm|einsum| @ |attn|attention|rule\(|mha"
 _TIME_FIRST = re.compile(
     r"Time\W*(\(SeqLen\) )?x Batch|permute\(1, 0, 2\)|nn\.MultiheadAttention\([\w., ]+ // 64\)"
 )
+# What it turns at once came with time first, whatever its text says.
+_TURNED_AT_ONCE = re.compile(r"hidden_states = \(?\s*hidden_states\.permute\(1, 0, 2\)")
 _BATCH_FIRST = re.compile(r"Input shape: Batch x Time")
 _GRID = re.compile(
     r"(batch_size|batch), height, width, \w+ = hidden_states?|point_batch_size|"
@@ -105,6 +107,8 @@ class Said:
     @property
     def time_first(self) -> bool:
         """Whether sequences are (time, batch, features)."""
+        if _TURNED_AT_ONCE.search(self.code):
+            return True
         return bool(_TIME_FIRST.search(self.code)) and not _BATCH_FIRST.search(self.code)
 
     @property
