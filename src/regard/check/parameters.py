@@ -34,7 +34,9 @@ def redraw(module: Any) -> None:
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:6], "big"))
             noise = torch.randn(p.shape, generator=generator)
             last = name.rsplit(".", 1)[-1]
-            if p.dim() >= 2:
+            if _is_factor(p):
+                fresh = p * (1.0 + 0.15 * noise)  # learned factors keep their magnitude
+            elif p.dim() >= 2:
                 fan = p[0].numel() if p.shape[0] > 1 or p.dim() > 2 else p.numel()
                 spread = 1.3 if fan == 1 else 1.2
                 fresh = noise * spread / fan**0.5
@@ -42,8 +44,6 @@ def redraw(module: Any) -> None:
                     fresh = noise * 0.8
             elif "bias" in last:
                 fresh = 0.2 * noise
-            elif p.numel() > 1 and p[0] not in (0.0, 1.0) and bool((p == p[0]).all()):
-                fresh = p * (1.0 + 0.15 * noise)  # learned factors keep their magnitude
             elif id(p) in norms:
                 fresh = 1.0 + 0.15 * noise
             elif p.numel() == 1:
@@ -53,6 +53,19 @@ def redraw(module: Any) -> None:
             p.copy_(fresh.to(p.dtype))
             if id(p) in padded:
                 p[padded[id(p)]] = 0.0
+
+
+def _is_factor(p: Any) -> bool:
+    """Whether a parameter is one number to begin with, given to each head or feature.
+
+    It may lie along one axis of several, as ``(1, heads, 1, 1)``, and is clamped or has its
+    logarithm taken: it must not change its sign.
+    """
+    if p.numel() < 2 or max(p.shape) != p.numel():
+        return False
+    first = p.flatten()[0]
+    plain = (0.0, 1.0) if p.dim() == 1 else (0.0,)
+    return bool((p == first).all()) and first.item() not in plain
 
 
 def _plain(name: str) -> str:

@@ -155,6 +155,11 @@ class Layout:
         """Arguments that are values and no keys, by their names."""
         parts = self.key_parts()
         named = [n for n in parts if _VALUE.search(n)]
+        cached = [n for n in parts if self._is_cached(n)] if self.joined else []
+        new = [n for n in parts if n not in cached]
+        if len(cached) == len(new):  # one of each pair may have a name that tells
+            pairs = zip(new, cached, strict=True)
+            named = [n for pair in pairs if {*pair} & {*named} for n in pair]
         others = [n for n in parts if n not in named]
         return named if any(_KEY.search(n) for n in others) or len(others) == 1 else []
 

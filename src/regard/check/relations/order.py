@@ -11,7 +11,7 @@ from regard.check.relations.placed import is_sequential, moves_content
 from regard.check.relations.softmaxes import is_consistent
 from regard.check.subject import Crash, Outcome
 
-__all__ = ["key_order", "order_matters", "prefix", "queries_apart", "recurs_over_keys"]
+__all__ = ["is_axial", "key_order", "order_matters", "prefix", "queries_apart", "recurs_over_keys"]
 
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
@@ -100,6 +100,8 @@ def queries_apart(bench: Bench) -> Verdict | None:
         return None  # with positions, a query alone is at another one
     if "T_dec" in c.sizes or here.joined or c.convention or c.values:
         return None
+    if _reads_queries(bench):
+        return None
     n = here.n_queries
     rows: tuple[int, ...] = (n - 1, 1)
     sizes = {"T_dec": 1}
@@ -145,6 +147,25 @@ def queries_apart(bench: Bench) -> Verdict | None:
 def _after(bench: Bench, name: str) -> bool:
     """Whether nobody said that rows know nothing of the rows before them, and they do."""
     return "unplaced" in bench.contract.guessed and is_sequential(bench, name)
+
+
+def _reads_queries(bench: Bench) -> bool:
+    """Whether queries are keys too: joined to the others, or in an attention of their own.
+
+    A softmax over the queries alone is a slip of the axis or of the roles, unless another
+    one runs over the keys.
+    """
+    here, trace = layout(bench), bench.trace
+    if trace is None or isinstance(trace, Crash):
+        return False
+    live = trace.live()
+    over = [
+        s.weights.axes[s.axis]
+        for s in trace.sites
+        if s.weights.index in live and isinstance(s.axis, int)
+    ]
+    given, asked = here.key_name, "*".join(here.queries)
+    return f"{given}+{asked}" in over or f"{asked}+{given}" in over or {given, asked} <= {*over}
 
 
 def _compete(bench: Bench) -> bool:
@@ -226,6 +247,8 @@ def _free_of_order(here: Layout) -> bool:
     c = here.contract
     if not here.keys or not here.key_parts() or c.window or c.sparse:
         return False
+    if is_axial(here.bench):
+        return False
     if here.joined:
         # Every query comes after the cached keys, whatever the causal pattern says.
         return not c.positions and c.causal != "top_left"
@@ -234,6 +257,29 @@ def _free_of_order(here: Layout) -> bool:
     if c.positions == "recurrent":
         return not here.is_self and not recurs_over_keys(here)
     return not c.positions
+
+
+def is_axial(bench: Bench) -> bool:
+    """Whether every softmax runs over one of several axes of places and keeps the others.
+
+    Rows of a picture that attend along themselves see no other row, and have one row axis;
+    a softmax over a part of the keys of a whole picture has the other part left beside it.
+    """
+    here, trace = layout(bench), bench.trace
+    if len(here.keys) < 2 or trace is None or isinstance(trace, Crash):  # noqa: PLR2004
+        return False
+    live = trace.live()
+    sites = [s for s in trace.sites if s.weights.index in live]
+    return bool(sites) and all(_is_along_one(here, s) for s in sites)
+
+
+def _is_along_one(here: Layout, site: Any) -> bool:
+    if not isinstance(site.axis, int):
+        return False
+    over = site.weights.axes[site.axis]
+    every = [f for a in site.weights.axes for f in here._factors(a)]
+    others = [n for n in here.keys if n != over]
+    return over in here.keys and all(every.count(n) == 1 for n in others)
 
 
 def recurs_over_keys(here: Layout) -> bool:

@@ -236,6 +236,8 @@ def weighing(here: Layout, node: Any, axis: Any) -> np.ndarray | None:
     rest = [i for i in range(len(names)) if i not in (*key, *batch, *query)]
     if len(batch) > 1 or any(names[i] in here.keys for i in rest):
         return None
+    if any(names[i] == "beam" for i in rest):
+        return None  # samples of one example are no heads
     array = node.value.reshape(shape).transpose(*batch, *rest, *query, *key)
     sizes = [int(np.prod([shape[i] for i in part])) for part in (batch, rest, query, key)]
     return np.asarray(array.reshape(sizes), dtype=np.float64)

@@ -9,6 +9,7 @@ from regard.check.finding import Measurement
 from regard.check.relations.base import Bench, Case, Verdict, fails, holds, relation
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.many import answers
+from regard.check.relations.order import is_axial
 from regard.check.subject import Outcome
 
 __all__ = [
@@ -34,7 +35,7 @@ _NONE = 1e-9  # a weight below it is none
 def receptive_field(bench: Bench) -> Verdict | None:
     """Change one key position after the other and see which rows move."""
     here = layout(bench)
-    if not here.keys or not here.key_parts():
+    if not here.keys or not here.key_parts() or is_axial(bench):
         return None
     name = next(iter(here.contexts()), None)
     if name is None:

@@ -41,7 +41,8 @@ def weights(bench: Bench) -> Verdict | None:
         return None  # whom a softmax leaves out is not known
     asked = False
     for used, other in _both(bench):
-        plain = _as_made(bench, used) if bench.contract.reweighted else used
+        changed = bench.contract.reweighted or _is_mixed(bench, used)
+        plain = _as_made(bench, used) if changed else used
         answer = expected(bench, plain)
         if answer is None:
             continue
@@ -51,7 +52,7 @@ def weights(bench: Bench) -> Verdict | None:
         late = bench.contract.reweighted and softmax(answer.scores, everywhere)
         if late is not False and agree(bench, plain.weights, late):
             continue  # a mask may come with what changes the weights
-        if agree(bench, plain.weights, answer.weights):
+        if agree(bench, *_with_keys(bench, plain, plain.weights, answer.weights)):
             continue
         turned = expected(bench, other) if other is not None else None
         if turned is not None and agree(bench, plain.weights, turned.weights):
@@ -173,6 +174,26 @@ def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
         return [(r, None) for r in plain]
     other = readings(bench, interleaved=True)
     return [(r, next((o for o in other if o.site is r.site), None)) for r in plain]
+
+
+def _with_keys(bench: Bench, reading: Reading, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Weights at 0 in rows that have no key, of which the contract says nothing."""
+    allowed = allowed_here(layout(bench), reading)
+    if allowed is None or bench.contract.all_masked is not None:
+        return list(arrays)
+    return [np.where(allowed.any(-1)[:, None, :, None], a, 0.0) for a in arrays]
+
+
+def _is_mixed(bench: Bench, reading: Reading) -> bool:
+    """Whether the weights in use come of several softmaxes, as a difference of two does.
+
+    Weights times a window around a predicted place sum to no 1 either.
+    """
+    trace, site = bench.trace, reading.site
+    onward = trace.above(used_weights(site))
+    earlier = trace.above(site.scores)
+    others = {s.weights.index for s in trace.sites if s is not site}
+    return bench.contract.positions == "location" or bool((onward - earlier) & others)
 
 
 def _as_made(bench: Bench, reading: Reading) -> Reading:

@@ -1,6 +1,7 @@
 """Attention weights are a distribution over the keys, one for every query."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from regard.check.relations.order import key_order, recurs_over_keys
 from regard.check.relations.reading import readings
 from regard.check.subject import Crash, Outcome
 from regard.check.trace.weighing import has_keys_of_its_own
+
+_HIDDEN = 100.0  # what a mask lowers a score by, at the least
 
 __all__ = ["positive", "repeated_keys", "sum_to_one"]
 
@@ -214,8 +217,28 @@ def _over_given_keys(bench: Bench) -> bool | None:
         return False
     if any(n.op == "topk" for n in trace.nodes):
         return False  # the largest few of twice as many keys are other ones
+    if any(_hides_itself(s) or _meets_parameters(s) for s in sites):
+        return False
     over = (s.weights.shape[s.axis] for s in sites if isinstance(s.axis, int))
     return given in over or declared or None
+
+
+def _hides_itself(site: Any) -> bool:
+    """Whether each position is hidden from itself alone: its copy would be seen."""
+    scores = site.scores.value
+    if site.axis not in (-1, scores.ndim - 1) or scores.shape[-1] != scores.shape[-2]:
+        return False
+    own = np.eye(scores.shape[-1], dtype=bool)
+    seen = scores[..., ~own]
+    return bool(seen.size) and bool(scores[..., own].max() < seen.min() - _HIDDEN)
+
+
+def _meets_parameters(site: Any) -> bool:
+    """Whether a learned map mixes the weights of the heads before they meet values."""
+    node = site.contraction
+    return node is not None and any(
+        n.sources and all(s.startswith("param:") for s in n.sources) for n in node.inputs
+    )
 
 
 def _other_axis(bench: Bench, out: Outcome) -> str:

@@ -44,8 +44,44 @@ def keeps(source: str, text: str) -> bool:
         return False
     if before[0] != after[0] or not before[1] <= after[1]:
         return False
+    if _strands(source, text):
+        return False
     around = _draws(source)
     return not around or not _is_muffled(around, _draws(text))
+
+
+def _strands(source: str, text: str) -> bool:
+    """Whether a name that was read is read no more, for another that was read already.
+
+    What the code computes and uses would be computed for nothing. A name that had been left
+    aside, as the keys that were meant, takes the other's place rightly.
+    """
+    before, after = _reads(source), _reads(text)
+    lost = [name for name in before if name not in after]
+    won = [name for name in after if name not in before]
+    return bool(lost) and not won
+
+
+@functools.lru_cache(maxsize=64)
+def _reads(source: str) -> frozenset[str]:
+    """Names that functions assign and read, each after its function."""
+    found = set()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        # A place of an array that is written to does not read the array.
+        filled = {
+            id(n.value)
+            for n in ast.walk(function)
+            if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+        }
+        names = [
+            n for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in filled
+        ]
+        made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        found |= {f"{function.name}:{name}" for name in made & read}
+    return frozenset(found)
 
 
 def _is_muffled(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) -> bool:

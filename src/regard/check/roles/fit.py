@@ -189,7 +189,7 @@ class Fit:
             if not said:
                 apart = keeps_examples_apart(Runner(self.known.loaded, contract))
                 cost += 2.5 if apart is False else 0.0
-            cost += self._vanishing(contract, trial)
+            cost += self._vanishing(contract, trial) + self._lone(contract, trial)
         except (RegardError, ValueError, IndexError, KeyError):
             return None
         clean = replace(contract, returns=self.known.stated.returns, weights=None, sums_over=())
@@ -219,6 +219,14 @@ class Fit:
                 if any(a != b for a, b in ranks):
                     return 1.5
         return 0.0
+
+    def _lone(self, contract: Contract, trial: Trial) -> float:
+        """Cost of a query of one step only, where rows of results have an axis for steps."""
+        roles = {p.name: p.role for p in self.known.cast}
+        asked = [a for n, a in trial.choice.axes.items() if roles.get(n) == "query"]
+        alone = any(not a.said and not {"T_dec", "1"} & {*a.tokens} for a in asked)
+        rows = [r.axes.split() for r in contract.returns if r.name != contract.weights]
+        return 0.7 if alone and any(r[:2] == ["batch", "1"] for r in rows) else 0.0
 
     def _again(self, contract: Contract) -> tuple[tuple[Outcome, Outcome], tuple[Sizes, Sizes]]:
         sizes = (Sizes(0, contract.sizes), Sizes(1, contract.sizes))

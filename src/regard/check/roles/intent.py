@@ -32,12 +32,12 @@ _CAUSAL_NAMES = re.compile(
     re.IGNORECASE,
 )
 _CACHED = re.compile(
-    r"\bcache|\bpast\b|so far|newest|new (ones|tokens|queries)|come last|previous keys",
-    re.IGNORECASE,
+    r"(?i)\bcache|\bpast\b|so far|newest|new (ones|tokens|queries)|come last|previous keys"
 )
 _SQRT = re.compile(r"sqrt|\*\* ?\(?-?0\.5|\*\* ?\(?-?1 ?/ ?2|\*\* ?\(?1 ?/ ?2")
 _FUSED = re.compile(r"scaled_dot_product_attention|MultiheadAttention|multi_head_attention")
 _RECURRENT = re.compile(r"\b(GRU|LSTM|RNN)(Cell)?\b")
+_TURNS = r"(?s)\bcos\(.*\bsin\(|\bsin\(.*\bcos\(|view_as_complex"
 _SELF = re.compile(r"self[-_ ]?attention|selfattention|intra[- ]attention", re.IGNORECASE)
 
 
