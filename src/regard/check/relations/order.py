@@ -11,7 +11,14 @@ from regard.check.relations.placed import is_sequential, moves_content
 from regard.check.relations.softmaxes import is_consistent
 from regard.check.subject import Crash, Outcome
 
-__all__ = ["is_axial", "key_order", "order_matters", "prefix", "queries_apart", "recurs_over_keys"]
+__all__ = [
+    "is_axial",
+    "key_order",
+    "order_matters",
+    "prefix",
+    "queries_apart",
+    "recurs_over_keys",
+]
 
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
@@ -98,9 +105,7 @@ def queries_apart(bench: Bench) -> Verdict | None:
     c = bench.contract
     if here.is_self or here.queries != ("T_dec",) or c.positions:
         return None  # with positions, a query alone is at another one
-    if "T_dec" in c.sizes or here.joined or c.convention or c.values:
-        return None
-    if _reads_queries(bench):
+    if "T_dec" in c.sizes or here.joined or c.convention or c.values or _reads_queries(bench):
         return None
     n = here.n_queries
     rows: tuple[int, ...] = (n - 1, 1)
@@ -266,7 +271,7 @@ def is_axial(bench: Bench) -> bool:
     a softmax over a part of the keys of a whole picture has the other part left beside it.
     """
     here, trace = layout(bench), bench.trace
-    if len(here.keys) < 2 or trace is None or isinstance(trace, Crash):  # noqa: PLR2004
+    if len(here.keys) < 2 or trace is None or isinstance(trace, Crash):
         return False
     live = trace.live()
     sites = [s for s in trace.sites if s.weights.index in live]

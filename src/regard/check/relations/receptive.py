@@ -27,6 +27,7 @@ _COOL = 0.2
 COLD = 0.01
 """A factor that makes scores so small that sparse weights leave no key out."""
 
+_LEFT = 1e-7  # weight of a hidden key among cool scores that no fill leaves
 _GONE = 1e-8  # below the least number of half precision
 _NONE = 1e-9  # a weight below it is none
 
@@ -72,12 +73,17 @@ def weight_pattern(bench: Bench) -> Verdict | None:
     tiny = 1e-3 if bench.contract.dtype in ("float16", "bfloat16") else 1e-5
     seen = (np.abs(weights) > tiny).any(axis=1)
     unseen = (np.abs(weights) < 1e-9).any(axis=1)
+    hidden = ~here.allowed() & here.allowed().any(-1, keepdims=True)
+    half = bench.contract.dtype in ("float16", "bfloat16")
     for factor in (_COOL, COLD):  # a weight may vanish beside another in hot scores
-        calmer = cool(here, factor) if (unseen & here.allowed()).any() else {}
+        both = (unseen & here.allowed()).any() or (hidden.any() and not half)
+        calmer = cool(here, factor) if both else {}
         out = bench.ok(**calmer) if calmer else None
         calm = here.alignment(out) if out is not None else None
         if calm is not None:
             unseen &= (np.abs(calm) < 1e-9).any(axis=1)
+            # What bends or bounds a score after the mask leaves a little of every key.
+            seen |= hidden & (np.abs(calm) > _LEFT).any(axis=1) & (not half)
     missed = unseen & here.allowed()
     none = _unseen(bench)
     for other in redrawn(bench) if missed.any() else ():

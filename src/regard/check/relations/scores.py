@@ -9,10 +9,10 @@ from regard.check.oracle import declared_scale
 from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.capped import cap, is_capped
 from regard.check.relations.operands import BENDS, bend_above, learned
-from regard.check.relations.reading import Reading, readings
+from regard.check.relations.reading import VIEWS, Reading, readings
 from regard.check.relations.rotated import before_rotation
 
-__all__ = ["form", "scale"]
+__all__ = ["form", "normalised", "scale"]
 
 
 @relation("score-scale", "scores = scale * query . key, with the declared scale", cost=1)
@@ -62,7 +62,7 @@ def form(bench: Bench) -> Verdict | None:
                 return fails(
                     "RG504",
                     f"{late.op} bends the scores; a {score} score is a plain product",
-                    level="warning",
+                    level="note" if _is_bound(late) else "warning",
                     lines=(late.line,),
                     depends_on=("score",),
                 )
@@ -76,6 +76,48 @@ def form(bench: Bench) -> Verdict | None:
                     depends_on=("score",),
                 )
     return holds() if asked else None
+
+
+@relation("normalised-features", "normalised queries and keys have length 1", cost=1)
+def normalised(bench: Bench) -> Verdict | None:
+    """Find what is normalised before the product, and measure along what the product sums."""
+    asked = False
+    for reading in readings(bench):
+        sides = ((reading.site.query, reading.query), (reading.site.key, reading.key))
+        for node, array in sides:
+            made = node
+            while made is not None and made.op in VIEWS and made.inputs:
+                made = made.inputs[0]
+            if made is None or made.op != "normalize" or array is None:
+                continue
+            asked = True
+            lengths = [np.sqrt((array**2).sum(axis=axis)) for axis in (-1, (1, -1))]
+            if any(np.abs(each - 1.0).max() < 1e-2 for each in lengths):
+                continue
+            return fails(
+                "RG504",
+                "what is multiplied is normalised over another axis than the product sums over",
+                level="warning",
+                about=made.name,
+                lines=(made.line,),
+                measured=(
+                    Measurement(
+                        "length along the features",
+                        f"{lengths[0].min():.3g} to {lengths[0].max():.3g}",
+                        "must be 1",
+                    ),
+                ),
+                depends_on=("inputs",),
+                hidden="every shape is right and nothing raises",
+            )
+    return holds() if asked else None
+
+
+def _is_bound(node: Any) -> bool:
+    """Whether tanh only bounds the scores: it is multiplied by the largest one allowed."""
+    return node.op == "tanh" and any(
+        u.op == "mul" and all(i is node or not i.sources for i in u.inputs) for u in node.uses
+    )
 
 
 def _is_masked(node: Any) -> bool:

@@ -85,7 +85,8 @@ def cast(reading: Reading) -> tuple[Part, ...]:
         name = parameter.name
         if parameter.star:
             continue
-        if (name in looked_up and named[name] != "mask") or is_grouping(name):
+        compared = named[name] in ("", "key", "query", "self") and _is_compared(name, reading)
+        if (name in looked_up and named[name] != "mask") or compared or is_grouping(name):
             roles[name] = "ids"
         elif name in numbers:
             roles[name] = "number"
@@ -279,6 +280,20 @@ def _looked_up(reading: Reading) -> set[str]:
         if (is_table or is_call) and isinstance(first, ast.Name) and first.id in names:
             found.add(first.id)
     return found
+
+
+def _is_compared(name: str, reading: Reading) -> bool:
+    """Whether an argument is only compared for equality: ids, of which one is padding."""
+    if reading.call is None:
+        return False
+    sides = set()
+    for node in ast.walk(reading.call):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            sides |= {id(node.left), id(node.comparators[0])}
+        elif isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "device"):
+            sides.add(id(node.value))
+    uses = [n for n in ast.walk(reading.call) if isinstance(n, ast.Name) and n.id == name]
+    return bool(uses) and all(id(n) in sides for n in uses)
 
 
 def _is_number(parameter: Parameter, reading: Reading) -> bool:  # noqa: PLR0911 - one a hint

@@ -226,7 +226,7 @@ class Fit:
         asked = [a for n, a in trial.choice.axes.items() if roles.get(n) == "query"]
         alone = any(not a.said and not {"T_dec", "1"} & {*a.tokens} for a in asked)
         rows = [r.axes.split() for r in contract.returns if r.name != contract.weights]
-        return 0.7 if alone and any(r[:2] == ["batch", "1"] for r in rows) else 0.0
+        return 0.9 if alone and any(r[:2] == ["batch", "1"] for r in rows) else 0.0
 
     def _again(self, contract: Contract) -> tuple[tuple[Outcome, Outcome], tuple[Sizes, Sizes]]:
         sizes = (Sizes(0, contract.sizes), Sizes(1, contract.sizes))

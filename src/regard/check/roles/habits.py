@@ -235,8 +235,8 @@ def _at(index: int, word: str, tokens: tuple[str, ...]) -> float:
         return 2.0
     axis, token = axis_of(word), tokens[index]
     is_time = token in ("T", "T_enc", "T_dec", "T_mem", "n_features")
-    if axis == "batch":
-        return 0.0 if token == "batch" else 1.5
+    if axis == "batch" or word.lower() in ("height", "width"):
+        return 0.0 if token == (axis or word.lower()) else 1.5
     if axis in ("time", "query", "key") and word.lower() not in ("n", "m"):
         return 0.0 if is_time else 1.0
     if axis == "heads":

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from regard.check.roles.bent import activated
 from regard.check.roles.cast import Part
 from regard.check.roles.reading import Reading, is_option
 from regard.check.roles.unusual import SORTED, is_other, is_patterned
@@ -130,12 +131,12 @@ def _softmax_score(  # noqa: PLR0912 - one a score
     if re.search(r"scaled[-_ ]?dot", words, re.IGNORECASE) or _FUSED.search(code):
         yield "score", "scaled_dot", "its name or the function it calls", True
         return
-    if re.search(r"cosine|normalize\(|\.norm\(|cdist", code):
+    if re.search(r"(?i)cosine|normalize\(|\.norm\(|cdist|leaky_?relu", code):
         return
     if "weights" in roles and "Conv1d" in code:
         yield "score", "location", "a convolution over earlier weights", True
         return
-    kind, activation = _activated(reading)
+    kind, activation = activated(reading)
     if kind:
         if activation != "tanh":
             yield "activation", activation, "the code", True
@@ -146,6 +147,8 @@ def _softmax_score(  # noqa: PLR0912 - one a score
             True,
         )
         return
+    if re.search(r"\w \* (\w+\.)?tanh\(", code):
+        return  # scores are bounded, whatever they are
     if _SQRT.search(code):
         plain = "tanh(" not in code  # of bent products only the author knows
         yield "score", "scaled_dot", "the code takes a square root of a size", plain
@@ -186,64 +189,6 @@ def _method(reading: Reading) -> str:
     return ""
 
 
-def _activated(reading: Reading) -> tuple[str, str]:
-    """Score made by a squashed sum or pair: its kind and the activation."""
-    assigned = _assignments(reading)
-    for node in reading.walk():
-        if not isinstance(node, ast.Call):
-            continue
-        name = ast.unparse(node.func).split(".")[-1]
-        if name not in ("tanh", "relu", "Tanh", "ReLU", "leaky_relu", "sigmoid"):
-            continue
-        inside = node.args[0] if node.args else getattr(node.func, "value", node)
-        if name in ("Tanh", "ReLU"):
-            if re.search(r"\b(cat|concatenate|concat)\(", reading.code):
-                return "concat", name.lower()
-            continue
-        text = _expanded(inside, assigned)
-        if _is_result(node, reading):
-            continue
-        if re.search(r"\b(cat|concatenate|concat|hstack)\(", text):
-            if re.search(r"context|ctx|mixed|softmax|weights", text):
-                continue  # the attentional state, which joins context and query
-            return "concat", name
-        if " + " in text and name in ("tanh", "relu", "leaky_relu"):
-            return "additive", name
-    return "", ""
-
-
-def _is_result(node: ast.AST, reading: Reading) -> bool:
-    """Whether an expression is part of what is returned and no score."""
-    if reading.call is None:
-        return False
-    returns = [n for n in ast.walk(reading.call) if isinstance(n, ast.Return)]
-    return any(node is inner for r in returns for inner in ast.walk(r)) and not re.search(
-        r"softmax", ast.unparse(returns[-1])
-    )
-
-
-def _assignments(reading: Reading) -> dict[str, list[ast.expr]]:
-    found: dict[str, list[ast.expr]] = {}
-    for node in reading.walk():
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Name):
-                found.setdefault(target.id, []).append(node.value)
-    return found
-
-
-def _expanded(node: ast.AST, assigned: Mapping[str, list[ast.expr]], depth: int = 3) -> str:
-    """Text of an expression with the local names in it written out."""
-    text = ast.unparse(node)
-    if depth == 0:
-        return text
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner.id in assigned:
-            for value in assigned[inner.id]:
-                text += "; " + _expanded(value, assigned, depth - 1)
-    return text
-
-
 def _bilinear(reading: Reading) -> bool:
     """Whether exactly one of the two sides of a product is projected."""
     owner = reading.owner
@@ -268,7 +213,10 @@ def _causal(reading: Reading, cast: tuple[Part, ...]) -> Found:
         return
     roles = {p.role for p in cast}
     if _CAUSAL.search(reading.names if "scores" in roles else said):
-        yield "causal", corner, "its words", True
+        # A step that comes after all that is cached needs no mask.
+        masks = re.search(r"\btri[ul]|masked_fill|where\(|inf\b|1e\d|mask", reading.code)
+        if "past" not in roles or masks is not None:
+            yield "causal", corner, "its words", True
         return
     names = sorted(n for n in reading.identifiers if _CAUSAL_NAMES.search(n))
     if re.search(r"is_causal=True", reading.code):
@@ -326,6 +274,8 @@ def _positions(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield "positions", "rotary", how, bool(turned) and not is_option(reading, "rotary|rope")
     elif any(p.role == "weights" for p in cast) and "Conv1d" in code:
         yield "positions", "location", "a convolution over earlier weights", True
+    elif re.search(r"(?s)\b(\w+) = [^\n]*arange\(.*exp\([^\n]*\b\1 - \w+\) \*\* 2", code):
+        yield "positions", "location", "a window around a place, the code", False
     elif re.search(r"relative|rel_pos|distance|bucket", f"{words} {names}", re.IGNORECASE):
         yield "positions", "relative", "its words or names", False
     elif _PLACED.search(f"{words} {names}"):

@@ -154,7 +154,10 @@ class Known:
             if part.role == "ids" and is_grouping(part.name):
                 forms[part.name] = ("token_ids",)
             elif part.role == "ids":
-                zero = re.search(r"\b0 is (the )?pad|padding_idx", f"{words} {code}")
+                zero = re.search(
+                    rf"\b0 is (the )?[<\[]?pad|padding_idx|\b{part.name} [!=]= 0\b",
+                    f"{words} {code}",
+                )
                 tested = re.search(rf"\b{part.name} (!=|==|>) ", code) or zero
                 forms[part.name] = ("token_ids_pad0",) if zero and tested else ("token_ids",)
             elif part.role in ("self", "key", "value") and re.search(

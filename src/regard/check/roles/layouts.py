@@ -7,18 +7,19 @@ constructor's ``units``. :mod:`regard.check.roles.solve` finds out what the vari
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from regard.check.roles.candidate import CONTENT, Axes
 from regard.check.roles.cast import Part
 from regard.check.roles.habits import GROUPS, guessed, leaned
 from regard.check.roles.reading import Reading
-from regard.check.roles.statements import shapes
+from regard.check.roles.statements import Shape, shapes
 from regard.check.roles.wording import Wording
 
 __all__ = ["Axes", "Choice", "Layouts", "choices", "layouts"]
 
+_LENGTHS = frozenset({"T", "T_enc", "T_dec"})
 _GROUPED = re.compile(r"kv_heads|group|repeat_kv|share_heads|num_key_value", re.IGNORECASE)
 
 
@@ -49,7 +50,7 @@ def layouts(reading: Reading, cast: tuple[Part, ...]) -> Layouts:
     cached = "past" in roles.values()
     for part in cast:
         found = list(wording.stated(part))
-        if cached and part.role in ("key", "value"):
+        if cached and part.role in ("key", "value", "self"):
             found = [replace(a, tokens=_as_new(a.tokens)) for a in found]
         firm = [a for a in found if a.said and a.cost == 0]
         if firm and part.role in ("key", "value") and _GROUPED.search(reading.code):
@@ -61,16 +62,55 @@ def layouts(reading: Reading, cast: tuple[Part, ...]) -> Layouts:
             axes[part.name] = tuple(dict.fromkeys(firm[:3]))
             continue
         guesses = guessed(part, reading, is_self=is_self)
-        if cached and part.role in ("key", "value"):
+        if cached and part.role in ("key", "value", "self"):
             guesses = [replace(a, tokens=_as_new(a.tokens)) for a in guesses]
         found += guesses
         axes[part.name] = tuple(sorted(leaned(part, found, stated, reading), key=_cost))
-    return Layouts(cast, axes, wording.variables)
+    return Layouts(cast, _like_content(axes, roles, stated), wording.variables)
+
+
+def _like_content(
+    axes: Mapping[str, tuple[Axes, ...]], roles: Mapping[str, str], stated: Iterable[Shape]
+) -> dict[str, tuple[Axes, ...]]:
+    """Masks along the lengths that the content is said to have.
+
+    A word for a length means one length: ``query_len`` is that of the keys where the content
+    that is no query has it. A mask without words lies along the one length there is.
+    """
+    content = {n: a[0].tokens for n, a in axes.items() if roles[n] in CONTENT and a[0].said}
+    words: dict[str, set[str]] = {}
+    for shape in stated:
+        tokens = content.get(shape.name, ())
+        if shape.firm and len(tokens) == len(shape.words):
+            for word, token in zip(shape.words, tokens, strict=True):
+                words.setdefault(word, set()).add(token)
+    whole = all(n in content for n, role in roles.items() if role in CONTENT)
+    times = {t for tokens in content.values() for t in tokens if t in _LENGTHS}
+    made = dict(axes)
+    for name in (n for n, role in roles.items() if role in ("mask", "ids") and axes[n]):
+        said = next((s.words for s in stated if s.firm and s.name == name), ())
+        tokens = axes[name][0].tokens
+        if axes[name][0].said and len(said) == len(tokens):
+            own = [_only(words.get(w, set()), t) for w, t in zip(said, tokens, strict=True)]
+            made[name] = (replace(axes[name][0], tokens=tuple(own)), *axes[name][1:])
+        elif whole and len(times) == 1 and "T" not in times:
+            (time,) = times
+            made[name] = tuple(
+                replace(a, tokens=tuple(time if t == "T" else t for t in a.tokens))
+                for a in axes[name]
+            )
+    return made
+
+
+def _only(found: set[str], token: str) -> str:
+    """The one length that a word stands for, or the token as it is."""
+    is_time = token in _LENGTHS and len(found) == 1 and found <= _LENGTHS
+    return next(iter(found)) if is_time else token
 
 
 def _as_new(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Keys beside cached ones are the new ones, as many as the queries."""
-    return tuple("T_dec" if t == "T_enc" else t for t in tokens)
+    """Keys beside cached ones are the new ones, as many as the queries, or made of them."""
+    return tuple("T_dec" if t in ("T_enc", "T") else t for t in tokens)
 
 
 def choices(layouts: Layouts, limit: int = 400) -> Iterator[Choice]:

@@ -309,7 +309,8 @@ def named(  # noqa: PLR0912 - one a form
             found.append(f"2*{a}+{b}")
     if {"height", "width"} <= set(known) and known["height"] * known["width"] == number:
         found.append("height*width")
-    for a, b in itertools.combinations([n for n in known if n[0] == "T"], 2):
+    lengths = sorted((n for n in known if n[0] == "T"), key=lambda n: n != "T_mem")
+    for a, b in itertools.combinations(lengths, 2):  # what is cached comes first
         if known[a] + known[b] == number:
             found.append(f"{a}+{b}")
     return list(dict.fromkeys(found))

@@ -70,6 +70,7 @@ _KEYS = (
 )
 _VALUES = ("v", "vs", "value", "values", "val", "vals")
 _WEIGHTS = ("alpha", "alphas", "attention", "attn", "alignment", "align", "coverage", "weights")
+_PARTS = frozenset({"k", "v", "key", "keys", "value", "values", "kv"})
 _PAST = ("past", "cache", "cached", "prev", "previous", "last", "old")
 
 
@@ -99,7 +100,9 @@ def role_of(name: str) -> Role:  # noqa: PLR0911 - one a role
         return "mask"
     if pieces[-1] == "bias":
         return "bias"
-    if has({"past", "cache", "cached"}) and has({*_KEYS, *_VALUES}):
+    if (pieces[0] in _PAST and pieces[-1] in _PARTS) or (
+        has({"past", "cache", "cached"}) and has({*_KEYS, *_VALUES})
+    ):
         return "past"
     if has({"coverage", "cumulative", "cum", "alpha", "alphas", "alignment"}) or (
         has({*_PAST, "weights"}) and has({*_WEIGHTS, "weight", "attend"} - {"weights"})
@@ -266,7 +269,7 @@ def axis_of(word: str) -> Axis | None:  # noqa: PLR0911 - one a meaning
         if plain in table:
             return axis
     pieces = set(plain.split("_"))
-    if "batch" in pieces:
+    if pieces & {"batch", "batchsize", "bsz"}:
         return "batch"
     if pieces & {"head", "heads"} and not pieces & {"dim", "size", "d", "width"}:
         return "kv_heads" if pieces & _SHARED else "heads"
