@@ -33,3 +33,19 @@ def test_layers_of_a_list_get_numbers_of_their_own():
     layers = torch.nn.ModuleList([torch.nn.Linear(3, 5), torch.nn.Linear(3, 5)])
     redraw(layers)
     assert not torch.equal(layers[0].weight, layers[1].weight)
+
+
+def test_one_number_for_each_head_keeps_its_sign_wherever_its_axis_lies():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tau = torch.nn.Parameter(torch.full((1, 7, 1, 1), 0.5))
+            self.gain = torch.nn.Parameter(torch.ones(11, 1, 1))
+            self.mixed = torch.nn.Parameter(torch.ones(11, 13))
+
+    module = Scaled()
+    redraw(module)
+    assert (module.tau > 0.1).all()
+    assert (module.gain > 0.1).all()
+    assert module.tau.unique().numel() == 7
+    assert (module.mixed < 0).any()

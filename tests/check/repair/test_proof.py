@@ -37,6 +37,25 @@ def test_a_repair_may_move_dropout() -> None:
     assert keeps(before, drop.format("self.drop(x.softmax(-1))"))
 
 
+TABLE = """
+def table(length, width):
+    position = arange(length)
+    pe = zeros(length, width)
+    pe[:, 0::2] = sin(position)
+    return {}
+"""
+
+
+def test_a_repair_leaves_no_computed_name_unread_for_one_that_was_read() -> None:
+    assert not keeps(TABLE.format("pe"), TABLE.format("position"))
+    assert keeps(TABLE.format("pe"), TABLE.format("pe.T"))
+
+
+def test_a_repair_may_take_up_a_name_that_was_left_aside() -> None:
+    read = "def f(q, m):\n    k = p(m)\n    other = p(k)\n    return q @ {}\n"
+    assert keeps(read.format("k"), read.format("other"))
+
+
 def test_results_within_rounding_are_one_behaviour() -> None:
     a = np.ones(5)
     assert classes([[a], [a + 1e-7], [a + 1e-2], [a, a]]) == [0, 0, 1, 2]

@@ -361,3 +361,99 @@ def test_a_layer_with_keys_of_its_own_promises_no_softmax_over_the_given_ones(op
 
     assert score("") == "scaled_dot"
     assert score(f", {option}=True") is None
+
+
+TURNED = """
+    import torch
+
+    def turned(x):
+        half = x.size(-1) // 2
+        angle = torch.arange(x.size(-2))[:, None] * 0.1 ** torch.arange(half)
+        a, b = x[..., :half], x[..., half:]
+        cos, sin = torch.cos(angle), torch.sin(angle)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def attend(q, k, v):
+        return (turned(q) @ turned(k).mT / q.size(-1) ** 0.5).softmax(-1) @ v
+"""
+
+
+def test_a_rotation_without_a_name_is_read_from_sines_and_cosines() -> None:
+    found = guessed(TURNED, "attend")
+    assert found.contract.positions == "rotary"
+    assert "positions" not in found.contract.guessed
+
+
+MASKED_WORD = """
+    import numpy as np
+
+    def attend(query, context, mask):
+        # query: (batch, out_len, d), context: (batch, query_len, d), mask: (batch, query_len)
+        scores = np.einsum("bod,bqd->boq", query, context)
+        scores = np.where(mask[:, None] > 0, scores, -1e9)
+        e = np.exp(scores - scores.max(axis=2, keepdims=True))
+        return np.einsum("boq,bqd->bod", e / e.sum(axis=2, keepdims=True), context)
+"""
+LONE_LENGTH = """
+    import numpy as np
+
+    def pool(states, w, mask):
+        '''states: (batch, T_enc, d); w: one learned query; mask: 1 on words.'''
+        scores = np.where(mask > 0, np.tanh(states) @ w, -1e9)
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return (states * (e / e.sum(axis=1, keepdims=True))[:, :, None]).sum(axis=1)
+"""
+
+
+@pytest.mark.parametrize(("source", "entry"), [(MASKED_WORD, "attend"), (LONE_LENGTH, "pool")])
+def test_a_mask_lies_along_the_length_that_its_content_is_said_to_have(
+    source: str, entry: str
+) -> None:
+    assert guessed(source, entry).contract.inputs["mask"] == "batch T_enc"
+
+
+COMPARED = """
+    import torch
+
+    def attend(hidden, memory, src):
+        '''hidden: (batch, d); memory: (batch, T_enc, d); src: (batch, T_enc), 0 is <pad>.'''
+        scores = torch.einsum("bd,btd->bt", hidden, memory).masked_fill(src == 0, -1e9)
+        return torch.einsum("bt,btd->bd", scores.softmax(1), memory)
+"""
+
+
+def test_an_argument_that_is_only_compared_holds_ids() -> None:
+    assert guessed(COMPARED, "attend").contract.kinds == {"src": "token_ids_pad0"}
+
+
+CARRIED = """
+    import numpy as np
+
+    def decode(words, state, memory, W, U, A):
+        '''words: (batch, T_dec, e); state: (batch, s); memory: (batch, T_enc, h)'''
+        states = []
+        for t in range(words.shape[1]):
+            scores = np.einsum("bh,bth->bt", state @ A, memory)
+            e = np.exp(scores - scores.max(axis=1, keepdims=True))
+            context = np.einsum("bt,bth->bh", e / e.sum(axis=1, keepdims=True), memory)
+            state = np.tanh(words[:, t] @ W + state @ U + context.sum(1, keepdims=True))
+            states.append(state)
+        return np.stack(states, axis=1)
+"""
+
+
+def test_the_tanh_of_a_recurrence_makes_no_additive_score() -> None:
+    assert guessed(CARRIED, "decode").contract.score != "additive"
+
+
+def test_what_comes_after_cached_steps_has_a_length_of_its_own() -> None:
+    source = """
+        import torch
+
+        def step(x, past_k, past_v):
+            k, v = torch.cat([past_k, x], dim=1), torch.cat([past_v, x], dim=1)
+            return (x @ k.mT / x.size(-1) ** 0.5).softmax(-1) @ v, k, v
+    """
+    contract = guessed(source, "step").contract
+    assert contract.inputs["x"].split()[1] == "T_dec"
+    assert contract.out_axes(contract.out_names[1])[1] == "T_mem+T_dec"

@@ -52,10 +52,10 @@ def weights(bench: Bench) -> Verdict | None:
         late = bench.contract.reweighted and softmax(answer.scores, everywhere)
         if late is not False and agree(bench, plain.weights, late):
             continue  # a mask may come with what changes the weights
-        if agree(bench, *_with_keys(bench, plain, plain.weights, answer.weights)):
+        if _agrees(bench, plain, answer):
             continue
         turned = expected(bench, other) if other is not None else None
-        if turned is not None and agree(bench, plain.weights, turned.weights):
+        if turned is not None and _agrees(bench, plain, turned):
             continue  # heads of neighbouring features: legitimate, and asked of repairs below
         if bench.contract.score in (None, "none") and _chosen(bench, plain):
             continue
@@ -176,12 +176,13 @@ def _both(bench: Bench) -> list[tuple[Reading, Reading | None]]:
     return [(r, next((o for o in other if o.site is r.site), None)) for r in plain]
 
 
-def _with_keys(bench: Bench, reading: Reading, *arrays: np.ndarray) -> list[np.ndarray]:
-    """Weights at 0 in rows that have no key, of which the contract says nothing."""
+def _agrees(bench: Bench, reading: Reading, answer: Answer) -> bool:
+    """Whether weights are the recomputed ones in every row that has a key to attend to."""
     allowed = allowed_here(layout(bench), reading)
     if allowed is None or bench.contract.all_masked is not None:
-        return list(arrays)
-    return [np.where(allowed.any(-1)[:, None, :, None], a, 0.0) for a in arrays]
+        return _same(bench, reading.weights, answer.weights)
+    has_keys = np.asarray(allowed.any(-1))[:, None, :, None]
+    return _same(bench, *(np.where(has_keys, w.weights, 0.0) for w in (reading, answer)))
 
 
 def _is_mixed(bench: Bench, reading: Reading) -> bool:

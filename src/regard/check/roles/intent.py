@@ -106,7 +106,7 @@ def _score(reading: Reading, cast: tuple[Part, ...]) -> Found:
         yield name, value, how, is_stated and (sure or how == _SELECTED)
 
 
-def _softmax_score(  # noqa: PLR0912 - one a score
+def _softmax_score(  # noqa: PLR0911, PLR0912 - one a score
     reading: Reading, cast: tuple[Part, ...]
 ) -> Found:
     code, words = reading.code, f"{reading.words}\n{reading.names}"
