@@ -8,6 +8,7 @@ from dataclasses import replace
 from regard.check.cause.explains import EVERY, NARROW, WEIGHED
 from regard.check.cause.view import Suspect, View
 from regard.check.naming import carried, factors
+from regard.check.relations.layout import layout
 from regard.check.trace.records import Site
 from regard.check.trace.signatures import ELEMENTWISE
 from regard.check.trace.weighing import has_keys_of_its_own, told_axis
@@ -194,8 +195,9 @@ def bypassed(view: View) -> Iterator[Suspect]:
     site, names = view.site, view.contract.out_names
     if site is None or not view.trace.sites:
         return
+    contexts = set(layout(view.bench).contexts())
     for name, output in zip(names, view.trace.outputs, strict=False):
-        if output is None or name == view.contract.weights:
+        if output is None or name not in contexts:
             continue
         above = view.trace.above(output)
         if any(s.weights.index in above for s in view.trace.sites):

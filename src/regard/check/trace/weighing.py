@@ -8,6 +8,8 @@ renormalisation of a softmax that has its own site.
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from regard.check.trace.records import Node, Site
 
 __all__ = ["has_keys_of_its_own", "is_exponential", "normaliser", "over", "told_axis"]
@@ -110,9 +112,23 @@ def _division(top: Node, bottom: Node) -> tuple[Node, int | tuple[int, ...] | No
     if exponential is None or total is None or not total.inputs:
         return None
     summed = total.inputs[0]
-    if summed is not top and is_exponential(summed) is not exponential:
+    if summed is not top and not _is_same(is_exponential(summed), exponential):
         return None
-    return _unshifted(exponential.inputs[0]), over(total.arguments.get("dim"), summed)
+    axis = over(total.arguments.get("dim"), summed)
+    turns = [n.op for n in _chain(top) if n.op in ("T", "mT", "transpose", "permute")]
+    if summed is not top and turns:  # (e.T / e.sum(-1)).T: the axis lies elsewhere there
+        if turns != ["T"] or not isinstance(axis, int):
+            return None
+        axis = len(top.shape) - 1 - axis
+    return _unshifted(exponential.inputs[0]), axis
+
+
+def _is_same(one: Node | None, other: Node) -> bool:
+    """Whether two exponentials are one, or one that is written twice."""
+    if one is None or one is other or one.op != other.op or one.shape != other.shape:
+        return one is other
+    above = one.inputs[0], other.inputs[0]
+    return above[0] is above[1] or np.array_equal(above[0].value, above[1].value)
 
 
 def _behind(node: Node, *ops: str) -> Node | None:

@@ -38,6 +38,37 @@ def joined(program: Program, left: ast.expr, sign: str, right: ast.expr) -> str:
     return f"{program.at(left, level)} {sign} {program.at(right, level + 1)}"
 
 
+_EXTREMES = {"maximum": "minimum", "minimum": "maximum", "logical_or": "logical_and"}
+_EXTREMES |= {"logical_and": "logical_or", "fmax": "fmin", "fmin": "fmax"}
+
+
+@family("operator")
+def extremes(program: Program) -> Iterator[Change | None]:
+    """The larger of two masks for the smaller one, one mask or the other for both."""
+    for found in program.operations(*_EXTREMES):
+        func = found.node.func
+        if isinstance(func, ast.Attribute):
+            end = program.span(func)[1]
+            yield change(1.0, (end - len(func.attr), end, _EXTREMES[func.attr]))
+
+
+@family("operator")
+def powers(program: Program) -> Iterator[Change | None]:
+    """A quotient that was to be the power: `d ** -1 / 2` is half of a whole power."""
+    for node in program.loads():
+        left = node.left if isinstance(node, ast.BinOp) else None
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Div)
+            and isinstance(left, ast.BinOp)
+            and isinstance(left.op, ast.Pow)
+            and literal(node.right) is not None
+            and literal(left.right) is not None
+        ):
+            power = f"({program.text(left.right)} / {program.text(node.right)})"
+            yield change(1.0, program.put(node, f"{program.at(left.left, 14)} ** {power}"))
+
+
 @family("operator")
 def operators(program: Program) -> Iterator[Change | None]:
     """Another operator, or its operands exchanged."""

@@ -16,7 +16,7 @@ POSITION: dict[str, int] = {
     **dict.fromkeys(("logsumexp", "select", "index_select", "gather", "sort", "argsort"), 0),
     **dict.fromkeys(("unflatten", "narrow", "take_along_axis"), 0),
     **dict.fromkeys(("split", "chunk", "repeat_interleave", "tensor_split", "roll"), 1),
-    **dict.fromkeys(("repeat", "array_split", "take"), 1),
+    **dict.fromkeys(("repeat", "array_split", "take", "normalize"), 1),
 }
 _PAIRS = ("transpose", "swapaxes", "swapdims", "movedim", "moveaxis", "flatten")
 _REDUCING = ("sum", "mean", "max", "min", "amax", "amin", "prod", "any", "all", "logsumexp")
@@ -144,6 +144,26 @@ def missing_axes(program: Program) -> Iterator[Change | None]:
                 yield change(1.1, (start, end, whole))
                 if found.name in ("max", "min") and word == "dim":
                     yield change(1.2, (start, end, f"{whole}.values"))
+
+
+@family("missing-axis")
+def missing_axes_of_several(program: Program) -> Iterator[Change | None]:
+    """Name the axis of calls that stand in one statement, as for a query and its key."""
+    calls: dict[tuple[int, str], list[Operation]] = {}
+    for found in program.operations("normalize", "softmax", "norm"):
+        given = found.keyword("dim", "axis") is not None
+        if found.operand is not None and not given and len(found.args) <= POSITION[found.name]:
+            line = program.statement(found.node).lineno
+            calls.setdefault((line, found.name), []).append(found)
+    for alike in calls.values():
+        ranks = {program.rank(found.operand) for found in alike if found.operand is not None}
+        rank = next(iter(ranks)) if len(ranks) == 1 else None
+        if len(alike) < 2 or rank is None:
+            continue
+        for axis in range(rank):
+            word = "axis" if _numpy(program, alike[0]) else "dim"
+            text = f"{word}={shown(axis, rank)}"
+            yield change(1.2, *(argument(program, found, text) for found in alike))
 
 
 @family("missing-axis")

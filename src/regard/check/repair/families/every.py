@@ -6,6 +6,7 @@ from regard.check.repair.families import (  # noqa: F401
     axes,
     calls,
     causal,
+    copied,
     loops,
     masking,
     masks,
