@@ -211,6 +211,12 @@ class Contract:
         return tuple(dict.fromkeys(name for text in texts for name in names_in(text)))
 
     @property
+    def every_token(self) -> frozenset[str]:
+        """Every axis of inputs and results as it is written, sums and products whole."""
+        texts = (*self.inputs.values(), *(r.axes for r in self.returns))
+        return frozenset(token for text in texts for token in text.split())
+
+    @property
     def key_axis(self) -> str | None:
         """Token of the axis that queries choose from: ``T_enc``, ``T``, ``T_mem+1``."""
         if self.weights in self.out_names and self.sums_over:

@@ -90,7 +90,9 @@ class Text:
         if aspect == "axis":
             built = self.layer_at(span)
             if built is not None:
-                return built
+                layers = self.calls("Softmax") if node.op == "softmax" else []
+                # One that a Sequential was given by a name stands elsewhere.
+                return self.span_of(layers[0]) if len(layers) == 1 else built
         while aspect != "here" and depth > 0:
             function = self.function_at(span.line)
             if function is None or not self._passed_on(node, span, function, aspect):

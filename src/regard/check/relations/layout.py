@@ -46,6 +46,8 @@ class Layout:
         self.new = self.contract.new_axis or query or ""
         if key is None and "T_mem" in every and query is not None:
             key = f"T_mem+{query}"
+        elif key is None and "T_mem+1" in self.contract.every_token:
+            key, self.new = "T_mem+1", "1"  # one step, made into a key inside
         whole = any(key in a.split() for n, a in self.contract.inputs.items() if n not in masks)
         if self.new and key == f"T_mem+{self.new}" and not whole:
             self.joined = key
@@ -155,13 +157,12 @@ class Layout:
         """Arguments that are values and no keys, by their names."""
         parts = self.key_parts()
         named = [n for n in parts if _VALUE.search(n)]
-        cached = [n for n in parts if self._is_cached(n)] if self.joined else []
+        cached = [n for n in parts if self.joined and self._is_cached(n)]
         new = [n for n in parts if n not in cached]
         if len(cached) == len(new):  # one of each pair may have a name that tells
-            pairs = zip(new, cached, strict=True)
-            named = [n for pair in pairs if {*pair} & {*named} for n in pair]
-        others = [n for n in parts if n not in named]
-        return named if any(_KEY.search(n) for n in others) or len(others) == 1 else []
+            named = [n for p in zip(new, cached, strict=True) if {*p} & {*named} for n in p]
+        rest = [n for n in parts if n not in named]
+        return named if any(_KEY.search(n) for n in rest) or len(rest) == 1 else []
 
     def _is_cached(self, name: str) -> bool:
         return bool(self.inputs[name].at("T_mem"))
@@ -177,8 +178,8 @@ class Layout:
 
     def _second_memory(self, name: str) -> bool:
         """A memory beside the one whose weights are declared, as (batch, n_features, d_h)."""
-        axes = self.inputs[name].names
-        return any(n.startswith("n_") for n in axes) and "batch" in axes
+        names = self.inputs[name].names
+        return "batch" in names and any(n.startswith("n_") for n in names)
 
     # -- results ----------------------------------------------------------------
 
@@ -194,7 +195,7 @@ class Layout:
 
     def _is_of_keys(self, name: str) -> bool:
         """Whether a result has a row for each key and none for a query, as a longer cache."""
-        if not self.keys or self.is_self or not self.queries:
+        if not self.keys or self.is_self or not (self.queries or self.joined):
             return False
         axes = self.outputs[name]
         return bool(axes.at(*self.keys)) and not axes.at(*self.queries)

@@ -27,6 +27,7 @@ from regard.check.relations.reading import (
     used_weights,
     weighing,
 )
+from regard.check.relations.used import is_mixed
 
 __all__ = ["agree", "contexts", "given", "merges", "view_chain", "weights"]
 
@@ -41,7 +42,7 @@ def weights(bench: Bench) -> Verdict | None:
         return None  # whom a softmax leaves out is not known
     asked = False
     for used, other in _both(bench):
-        changed = bench.contract.reweighted or _is_mixed(bench, used)
+        changed = bench.contract.reweighted or is_mixed(bench, used)
         plain = _as_made(bench, used) if changed else used
         answer = expected(bench, plain)
         if answer is None:
@@ -180,21 +181,9 @@ def _agrees(bench: Bench, reading: Reading, answer: Answer) -> bool:
     """Whether weights are the recomputed ones in every row that has a key to attend to."""
     allowed = allowed_here(layout(bench), reading)
     if allowed is None or bench.contract.all_masked is not None:
-        return _same(bench, reading.weights, answer.weights)
+        return agree(bench, reading.weights, answer.weights)
     has_keys = np.asarray(allowed.any(-1))[:, None, :, None]
-    return _same(bench, *(np.where(has_keys, w.weights, 0.0) for w in (reading, answer)))
-
-
-def _is_mixed(bench: Bench, reading: Reading) -> bool:
-    """Whether the weights in use come of several softmaxes, as a difference of two does.
-
-    Weights times a window around a predicted place sum to no 1 either.
-    """
-    trace, site = bench.trace, reading.site
-    onward = trace.above(used_weights(site))
-    earlier = trace.above(site.scores)
-    others = {s.weights.index for s in trace.sites if s is not site}
-    return bench.contract.positions == "location" or bool((onward - earlier) & others)
+    return agree(bench, *(np.where(has_keys, w.weights, 0.0) for w in (reading, answer)))
 
 
 def _as_made(bench: Bench, reading: Reading) -> Reading:

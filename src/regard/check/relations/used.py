@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["REPEATS", "VIEWS", "is_logarithm", "joins", "used_weights"]
+__all__ = ["REPEATS", "VIEWS", "is_logarithm", "is_mixed", "joins", "used_weights"]
 
 VIEWS = frozenset(
     {"view", "reshape", "transpose", "permute", "T", "mT", "unsqueeze", "squeeze", "flatten"}
@@ -22,6 +22,18 @@ def used_weights(site: Any) -> Any:
             break
         node = step
     return node
+
+
+def is_mixed(bench: Any, reading: Any) -> bool:
+    """Whether the weights in use come of several softmaxes, as a difference of two does.
+
+    Weights times a window around a predicted place sum to no 1 either.
+    """
+    trace, site = bench.trace, reading.site
+    onward = trace.above(used_weights(site))
+    earlier = trace.above(site.scores)
+    others = {s.weights.index for s in trace.sites if s is not site}
+    return bench.contract.positions == "location" or bool((onward - earlier) & others)
 
 
 def _onward(node: Any) -> list[Any]:
