@@ -15,7 +15,6 @@ pytest.importorskip("torch")
 # What the check does not do yet, and why. A case that begins to pass fails until its line here
 # is taken away.
 NOT_YET = {
-    "RG203_mean_of_all": "blames the line after, where the scores are made",
     "RG304_first_of_two": "named for the padding that the other weights see",
     "RG801_tiled_mask": "named for the polarity that another example's mask seems to have",
     "RG903": "named state-kept: it does not try whether a seed would make the calls equal",

@@ -51,8 +51,7 @@ class Layout:
         whole = any(key in a.split() for n, a in self.contract.inputs.items() if n not in masks)
         if self.new and key == f"T_mem+{self.new}" and not whole:
             self.joined = key
-        self.keys = self._factors(key)
-        self.queries = self._factors(query)
+        self.keys, self.queries = self._factors(key), self._factors(query)
         if not self.queries and "beam" in every:
             self.queries = ("beam",)
         self.is_self = bool(self.keys) and self.keys == self.queries
@@ -158,9 +157,8 @@ class Layout:
         parts = self.key_parts()
         named = [n for n in parts if _VALUE.search(n)]
         cached = [n for n in parts if self.joined and self._is_cached(n)]
-        new = [n for n in parts if n not in cached]
-        if len(cached) == len(new):  # one of each pair may have a name that tells
-            named = [n for p in zip(new, cached, strict=True) if {*p} & {*named} for n in p]
+        if 2 * len(cached) == len(parts):  # new ones first; one of a pair has a telling name
+            named = [n for p in zip(parts, cached, strict=False) if {*p} & {*named} for n in p]
         rest = [n for n in parts if n not in named]
         return named if any(_KEY.search(n) for n in rest) or len(rest) == 1 else []
 

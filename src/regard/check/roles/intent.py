@@ -38,7 +38,6 @@ _CACHED = re.compile(
 _SQRT = re.compile(r"sqrt|\*\* ?\(?-?0\.5|\*\* ?\(?-?1 ?/ ?2|\*\* ?\(?1 ?/ ?2")
 _FUSED = re.compile(r"scaled_dot_product_attention|MultiheadAttention|multi_head_attention")
 _RECURRENT = re.compile(r"\b(GRU|LSTM|RNN)(Cell)?\b")
-_TURNS = r"(?s)\bcos\(.*\bsin\(|\bsin\(.*\bcos\(|view_as_complex"
 _SELF = re.compile(r"self[-_ ]?attention|selfattention|intra[- ]attention", re.IGNORECASE)
 
 
