@@ -49,6 +49,8 @@ def table(length, width):
 def test_a_repair_leaves_no_computed_name_unread_for_one_that_was_read() -> None:
     assert not keeps(TABLE.format("pe"), TABLE.format("position"))
     assert keeps(TABLE.format("pe"), TABLE.format("pe.T"))
+    bias = "def f(n):\n    row = r(n)\n    d = row.T - row\n    return max({}, zeros_like(d))\n"
+    assert not keeps(bias.format("d"), bias.format("row"))
 
 
 def test_a_repair_may_take_up_a_name_that_was_left_aside() -> None:

@@ -75,6 +75,13 @@ def _reads(source: str) -> frozenset[str]:
             for n in ast.walk(function)
             if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
         }
+        # Of what another is like, the shape alone is read.
+        filled |= {
+            id(a)
+            for n in ast.walk(function)
+            if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("_like")
+            for a in n.args
+        }
         names = [
             n for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in filled
         ]
