@@ -50,7 +50,6 @@ _SHORTEST, _LONGEST = 4, 8
 _BATCH = 64
 _STEPS = {"learned": 1000, "uniform": 1000, "deceived": 2000}
 _GROWING = 1 / 4  # share of the steps, the first ones, in which sequences grow
-_FALLING = 1 / 2  # share of the steps, the last ones, in which the learning rate falls
 _RATE = 5e-3
 _CONFIG = ModelConfig(
     source_symbols=len(_VOCAB),
@@ -86,7 +85,7 @@ def run(
             lengths = (_SHORTEST, _LONGEST, _GROWING)
             model = models.get(
                 f"{task} {kind} seed {seed}",
-                f"{task} {kind} {seed} {steps} {lengths} {_BATCH} {_RATE} {_FALLING} {_CONFIG}",
+                f"{task} {kind} {seed} {steps} {lengths} {_BATCH} {_RATE} falling {_CONFIG}",
                 train=partial(train_task, task, kind, seed=seed, steps=steps, progress=tell),
                 untrained=partial(new_model, _CONFIG, seed=seed),
             )
@@ -136,7 +135,8 @@ def train_task(
     model.train()
     for step in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = _RATE * min(1.0, (steps - step) / (_FALLING * steps))
+            # Falling from the start: held, it now and then throws a deceived model off its task.
+            group["lr"] = _RATE * (steps - step) / steps
         source, target = _draw(task, generator, _longest(step, steps))
         loss = task_loss(model, task, kind, source, target)
         optimizer.zero_grad()
