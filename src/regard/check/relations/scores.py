@@ -78,7 +78,7 @@ def form(bench: Bench) -> Verdict | None:
     return holds() if asked else None
 
 
-@relation("normalised-features", "normalised queries and keys have length 1", cost=1)
+@relation("normalised-features", "normalised queries and keys have one length", cost=1)
 def normalised(bench: Bench) -> Verdict | None:
     """Find what is normalised before the product, and measure along what the product sums."""
     asked = False
@@ -92,7 +92,8 @@ def normalised(bench: Bench) -> Verdict | None:
                 continue
             asked = True
             lengths = [np.sqrt((array**2).sum(axis=axis)) for axis in (-1, (1, -1))]
-            if any(np.abs(each - 1.0).max() < 1e-2 for each in lengths):
+            # In groups of features each has length 1, and all together one length, not 1.
+            if any(np.ptp(each) < 1e-2 * each.max() for each in lengths):
                 continue
             return fails(
                 "RG504",
@@ -104,7 +105,7 @@ def normalised(bench: Bench) -> Verdict | None:
                     Measurement(
                         "length along the features",
                         f"{lengths[0].min():.3g} to {lengths[0].max():.3g}",
-                        "must be 1",
+                        "must be one",
                     ),
                 ),
                 depends_on=("inputs",),
