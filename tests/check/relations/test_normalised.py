@@ -13,6 +13,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
+def grouped(x):
+    return F.normalize(x.unflatten(-1, (2, -1)), dim=-1).flatten(-2)
+
+
 class Normed(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -48,6 +52,7 @@ def verdicts(operands: str) -> dict[str, str]:
     ("operands", "state"),
     [
         ("F.normalize(q, dim=-1), F.normalize(k, dim=-1)", "holds"),
+        ("grouped(q), grouped(k)", "holds"),
         ("F.normalize(q), F.normalize(k)", "fails"),
         ("F.normalize(q, dim=-1), F.normalize(k, dim=2)", "fails"),
     ],

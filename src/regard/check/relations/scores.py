@@ -91,9 +91,9 @@ def normalised(bench: Bench) -> Verdict | None:
             if made is None or made.op != "normalize" or array is None:
                 continue
             asked = True
-            lengths = [np.sqrt((array**2).sum(axis=axis)) for axis in (-1, (1, -1))]
+            length, merged = (np.sqrt((array**2).sum(axis=axis)) for axis in (-1, (1, -1)))
             # In groups of features each has length 1, and all together one length, not 1.
-            if any(np.ptp(each) < 1e-2 * each.max() for each in lengths):
+            if np.ptp(length) < 1e-2 * length.max() or np.abs(merged - 1.0).max() < 1e-2:
                 continue
             return fails(
                 "RG504",
@@ -104,7 +104,7 @@ def normalised(bench: Bench) -> Verdict | None:
                 measured=(
                     Measurement(
                         "length along the features",
-                        f"{lengths[0].min():.3g} to {lengths[0].max():.3g}",
+                        f"{length.min():.3g} to {length.max():.3g}",
                         "must be one",
                     ),
                 ),
