@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.kernels import native, steps
+from regard.kernels import attend_op, native, steps
 from regard.nn import (
     AdditiveAttention,
     BahdanauDecoder,
@@ -127,14 +127,13 @@ def test_a_frozen_v_does_not_cost_the_other_parameters_their_gradient(native_ste
 
 def test_a_key_mask_reaches_the_native_scores(native_steps, monkeypatch):
     found = []
-    real = native.forward
+    real = attend_op.attend_at
 
-    def seen(addresses, sizes, variant=None):
-        given = list(addresses)
-        found.append(given[3] is not None)
-        return real(given, sizes, variant)
+    def seen(arrays, sizes, d_v):
+        found.append(arrays.key_mask is not None)
+        return real(arrays, sizes, d_v)
 
-    monkeypatch.setattr(native, "forward", seen)
+    monkeypatch.setattr(attend_op, "attend_at", seen)
     attention = AdditiveAttention(D_S, D_H, D_ATTN)
     key, lengths = _source()
     attention(torch.randn(BATCH, 2, D_S), key, key_lengths=lengths)

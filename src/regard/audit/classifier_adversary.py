@@ -3,7 +3,7 @@ r"""What an adversary of a whole classifier is trained for: the same answers, ot
 For each training input, with :math:`p, \alpha` its own answer and weights and
 :math:`p', \alpha'` those of the model that it imitates [1]_,
 
-.. math:: TVD(p, p') - \lambda\, KL(\alpha \,\|\, \alpha')
+.. math:: TVD(p, p') - \lambda\, KL(\alpha, \alpha')
 
 The total variation distance is half the sum over classes, as the paper writes it; its code
 halves the difference of one probability once more, so that its lambda counts double there.

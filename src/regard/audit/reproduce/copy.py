@@ -135,7 +135,7 @@ def train_task(
     model.train()
     for step in range(steps):
         for group in optimizer.param_groups:
-            # Falling from the start: held, it now and then throws a deceived model off its task.
+            # From the start: held, it now and then throws a deceived model off its task.
             group["lr"] = _RATE * (steps - step) / steps
         source, target = _draw(task, generator, _longest(step, steps))
         loss = task_loss(model, task, kind, source, target)
