@@ -88,7 +88,7 @@ def _attention(  # noqa: PLR0917 - an operator's schema
         for each in (query, key, v, value, key_mask, mask)
     ]
     written = (weights if need_weights else None, context)
-    addresses = map(_address, (*given, *written))
+    addresses = map(native.address_of, (*given, *written))
     attend_at(Arrays(*addresses), native.sizes_of(query, key), value.shape[-1])  # type: ignore[arg-type] # None only where it may be
     return context, weights
 
@@ -127,7 +127,7 @@ def _gradients(  # noqa: PLR0917 - an operator's schema
     mask = None if key_mask is None else key_mask.contiguous()
     given = (query.contiguous(), key.contiguous(), v.contiguous(), mask, grad)
     found = (torch.empty_like(given[0]), torch.empty_like(given[1]), torch.empty_like(given[2]))
-    native.backward(map(_address, (*given, *found)), native.sizes_of(query, key))
+    native.backward(map(native.address_of, (*given, *found)), native.sizes_of(query, key))
     return *found, d_value
 
 
@@ -195,10 +195,6 @@ def _plain(inputs: Sequence[Tensor], may: Tensor | None) -> tuple[Tensor, Tensor
     scores = torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ v
     weights = masked_softmax(scores, may)
     return torch.matmul(weights, value), weights
-
-
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
 
 
 def _results(

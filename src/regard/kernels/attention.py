@@ -15,7 +15,7 @@ from regard.kernels.prepared import PreparedKeys
 from regard.kernels.softmax import both, masked_softmax
 from regard.kernels.transforms import by_hand
 
-__all__ = ["additive_attention"]
+__all__ = ["additive_attention", "goes_native"]
 
 
 def additive_attention(
@@ -58,7 +58,7 @@ def additive_attention(
     Once differentiable everywhere; twice on the paths of
     :func:`~regard.kernels.additive.additive_scores` that are.
     """
-    if _in_one_pass(query, key, v, value):
+    if goes_native(query.numel() * key.shape[-2], query, key, v, value):
         return attend_op.additive_attention(
             query, key, v, value, key_mask=key_mask, mask=mask, need_weights=need_weights
         )
@@ -69,10 +69,19 @@ def additive_attention(
     return context, weights if need_weights else None
 
 
-def _in_one_pass(query: Tensor, key: Tensor, v: Tensor, value: Tensor) -> bool:
-    given = (query, key, v, value)
+def goes_native(work: int, *given: Tensor) -> bool:
+    """Return whether the native library can and should take these tensors, here and now.
+
+    Parameters
+    ----------
+    work : int
+        Pairs times d_attn.
+    *given : Tensor
+        All that is read; autocast would have some of it in another type.
+    """
     return (
         torch_op.takes(*given)
-        and by_hand(key.dtype)
-        and additive_path(query.numel() * key.shape[-2], suits_native=True) == "native"
+        and by_hand(given[0].dtype)
+        and not torch.is_autocast_enabled("cpu")
+        and additive_path(work, suits_native=True) == "native"
     )

@@ -23,6 +23,7 @@ __all__ = [
     "Sizes",
     "additive_gradients",
     "additive_scores",
+    "address_of",
     "available",
     "backward",
     "call",
@@ -131,7 +132,7 @@ def additive_scores(
     given = [np.ascontiguousarray(each) for each in (query, key, v)]
     mask = None if key_mask is None else np.ascontiguousarray(key_mask)
     scores = np.empty((*query.shape[:-1], key.shape[-2]), np.float32)
-    forward(map(_address, (*given, mask, scores)), sizes, variant)
+    forward(map(address_of, (*given, mask, scores)), sizes, variant)
     return scores
 
 
@@ -170,7 +171,7 @@ def additive_gradients(
     mask = None if key_mask is None else np.ascontiguousarray(key_mask)
     found = [np.empty(each.shape, np.float32) for each in given]
     upstream = np.ascontiguousarray(grad)
-    backward(map(_address, (*given, mask, upstream, *found)), sizes, variant)
+    backward(map(address_of, (*given, mask, upstream, *found)), sizes, variant)
     return found[0], found[1], found[2]
 
 
@@ -236,8 +237,11 @@ def call(name: str, variant: str | None, *given: Any) -> None:
         raise MemoryError("no memory for the native kernel's workspace")
 
 
-def _address(array: Any) -> int | None:
-    return None if array is None else array.ctypes.data
+def address_of(array: Any) -> int | None:
+    """Return where a NumPy array or a PyTorch tensor lies, None for None."""
+    if array is None:
+        return None
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
 
 
 def require_float32(call: str, array: Any) -> None:

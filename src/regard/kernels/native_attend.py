@@ -5,7 +5,7 @@ of them before they are gone. Nothing of size T_dec T_enc is written unless weig
 """
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -99,7 +99,8 @@ def attend(
     sizes = native.sizes_of(query, key)
     context = np.empty((*query.shape[:-1], value.shape[-1]), np.float32)
     weights = np.empty((*query.shape[:-1], key.shape[-2]), np.float32) if need_weights else None
-    arrays = Arrays(*(_address(each) for each in (*given, *masks, weights, context)))
+    addresses = map(native.address_of, (*given, *masks, weights, context))
+    arrays = Arrays(*addresses)  # type: ignore[arg-type] # None only where it may be
     attend_at(arrays, sizes, value.shape[-1], variant)
     return NativeRead(context, weights)
 
@@ -135,7 +136,3 @@ def softmax_gradient_at(weights: int, grad: int, rows: int, T_enc: int) -> None:
     rows, T_enc : int
     """
     native.call("regard_softmax_backward", None, weights, grad, rows, T_enc)
-
-
-def _address(array: Any) -> Any:
-    return None if array is None else array.ctypes.data

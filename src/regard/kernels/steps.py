@@ -2,8 +2,7 @@
 
 Without gradients, and where the native library takes the arrays, a step is one pass over keys
 and values that were prepared before (:mod:`regard.kernels.native_step`). Everywhere else it is
-the scores of :mod:`regard.kernels.additive`, a softmax and a product; the numbers are the same
-to rounding.
+:mod:`regard.kernels.attention`; the numbers are the same to rounding.
 """
 
 from typing import NamedTuple
@@ -14,13 +13,9 @@ from torch import Tensor
 
 from regard.axes import checked
 from regard.errors import BackendError, ShapeError, explain
-from regard.kernels import torch_op
-from regard.kernels.additive import additive_scores
-from regard.kernels.choose import additive_path
+from regard.kernels.attention import additive_attention, goes_native
 from regard.kernels.native_step import step_forward
 from regard.kernels.prepared import PreparedKeys
-from regard.kernels.softmax import masked_softmax
-from regard.kernels.transforms import by_hand
 
 __all__ = ["Read", "attend", "native_step", "step_applies"]
 
@@ -75,10 +70,11 @@ def attend(
     _require_fit(query, keys, value)
     if step_applies(query, keys, v, value):
         return native_step(query, keys, v, value)
-    scores = additive_scores(query, keys.key, v, keys=keys, key_mask=keys.key_mask)
-    may = None if keys.key_mask is None else keys.key_mask.unsqueeze(-2)
-    weights = masked_softmax(scores, may)
-    return Read(torch.matmul(weights, value), weights)
+    context, weights = additive_attention(
+        query, keys.key, v, value, keys=keys, key_mask=keys.key_mask
+    )
+    assert weights is not None  # they were asked for
+    return Read(context, weights)
 
 
 def step_applies(query: Tensor, keys: PreparedKeys, *others: Tensor) -> bool:
@@ -97,10 +93,7 @@ def step_applies(query: Tensor, keys: PreparedKeys, *others: Tensor) -> bool:
     return (
         query.shape[-2] == 1
         and not (torch.is_grad_enabled() and any(each.requires_grad for each in given))
-        and torch_op.takes(*given)
-        and by_hand(query.dtype)
-        and not torch.is_autocast_enabled("cpu")
-        and additive_path(keys.key.numel(), suits_native=True) == "native"
+        and goes_native(keys.key.numel(), *given)
     )
 
 

@@ -65,7 +65,7 @@ def _scores(query: Tensor, key: Tensor, v: Tensor, key_mask: Tensor | None = Non
     mask = None if key_mask is None else key_mask.contiguous()
     scores = query.new_empty(*query.shape[:-1], key.shape[-2])
     given = (query.contiguous(), key.contiguous(), v.contiguous(), mask, scores)
-    native.forward(map(_address, given), native.sizes_of(query, key))
+    native.forward(map(native.address_of, given), native.sizes_of(query, key))
     return scores
 
 
@@ -83,7 +83,7 @@ def _gradients(
     # Kept in a name until the call is over: a copy must not be freed before it is read.
     given = (query.contiguous(), key.contiguous(), v.contiguous(), mask, grad.contiguous())
     found = (torch.empty_like(given[0]), torch.empty_like(given[1]), torch.empty_like(given[2]))
-    native.backward(map(_address, (*given, *found)), native.sizes_of(query, key))
+    native.backward(map(native.address_of, (*given, *found)), native.sizes_of(query, key))
     return found
 
 
@@ -126,7 +126,3 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 _scores.register_autograd(_differentiate, setup_context=_remember)
-
-
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
