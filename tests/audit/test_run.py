@@ -113,7 +113,8 @@ def test_a_weak_map_on_few_inputs_is_undecided_and_says_how_many_more(honest_mod
 
     def half(texts):
         rows = honest_model.weights(inputs(texts))
-        shifts = [sum(map(ord, "".join(tokens[:2]))) % 3 > 0 for tokens in texts]
+        # The right token is the first in a fifth of the inputs, the second in the others.
+        shifts = [sum(map(ord, "".join(tokens[:2]))) % 5 > 0 for tokens in texts]
         return [
             0.6 * np.roll(row, 1) + 0.4 * row if shift else row
             for row, shift in zip(rows, shifts, strict=True)
@@ -248,7 +249,7 @@ def test_a_model_whose_output_never_changes_is_refused_in_those_words(planted):
     assert "the output never changes: none of the erasures moves p(pred)" in found.verdict.text
     gates = {gate.name: gate for gate in found.verdict.gates}
     assert gates["G2.moves"].outcome == "failed"
-    assert "there is no F" in gates["G2.share.delete"].said
+    assert "there is no F" in gates["G3.share.delete"].said
     for shown in (text(found), page(found)):
         assert "nan" not in shown.lower()
 

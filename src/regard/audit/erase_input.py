@@ -195,9 +195,9 @@ def table(columns: Columns, seed: int) -> Table:
                     best=float(np.nanmean(columns[f"{way}.{best}.{amount}"])),
                 )
             )
-        rows.append(
-            Row(f"{way}, F (gain over random / best's)", gain_of(columns, way, seed=seed))
-        )
+        for amount, what in (("aopc", "F"), ("top1", "F of the top token")):
+            gain = gain_of(columns, way, amount, seed=seed)
+            rows.append(Row(f"{way}, {what} (gain over random / best's)", gain))
     return Table(
         "erase_input",
         "Erase the most attended tokens from the input (drop of p(predicted))",

@@ -1,11 +1,11 @@
 """G2, G3 and G4: the rules that decide, from what was measured input by input.
 
 =====  ===========================================================================
-G2     for L2: erasing what is attended changes the answer more than chance, and the
-       most attended token alone reaches more than a map that hides does
+G2     for L2: erasing what is attended changes the answer more than chance, with the most
+       attended token alone, too
 G3     for L3: attention reaches what the best ranking tried reaches, and, where people
        marked tokens, hits them as often
-G4     no hidden cause: an input's deciding token has at least an equal share of the weight
+G4     no hidden cause: a token that decides is not passed over for one that matters less
 =====  ===========================================================================
 
 F is what erasing by attention gains over random tokens, divided by what the best other ranking
@@ -18,10 +18,12 @@ Everything else an audit measures is descriptive. Agreement with leave-one-out (
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-The line of ``G2.share`` is F of 0.1 with one token: the weakest honest model reproduced, a
-BiLSTM on sentiment that hardly needs its attention, reaches about 0.2. Maps trained to hide
-reach nothing, or as much where other words say nearly the same; those are left to G4, which
-tells most of them, not all (``docs/audit.md`` has both).
+G4 is what tells maps that were trained to hide. Neither a share of the weight nor a rank does: an
+honest map may be nearly even, with the deciding token a little below the others, and a map that
+hides may leave that token the second rank, far behind a decoy. So a token counts as passed over
+where one that moves the answer less than half as much gets more than five times its weight. Of
+the models that ``docs/audit.md`` reproduces, honest ones do so in a tenth of the inputs at most,
+deceived ones wherever a single token decides.
 """
 
 from collections.abc import Sequence
@@ -35,14 +37,14 @@ from regard.audit.verdict import Gate, Outcome
 
 __all__ = ["HIDDEN", "STILL", "best_method", "decide", "gain_of", "is_still", "worst"]
 
-SHARE = 0.1
 BEST, SURELY = 0.8, 0.7
 HITS = -0.05
 HIDDEN = 0.2
 STILL = 1e-6
 """Where no erasure moves p(predicted) by more, the output never changes."""
 _EFFECT = 0.2  # drop of probability that makes a token deciding
-_EVEN = 1e-4  # equal weights differ by less
+_LESS = 0.5  # a token that moves the answer by less than this part of what the first does
+_TIMES = 5.0  # as much weight: honest maps that are not quite sure have up to about three
 _OPERATORS = ("delete", "mask", "resample")
 _METHODS = ("leave-one-out", "gradient")
 
@@ -122,15 +124,6 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
         amounts = "one token" if amount == "top1" else "1 token, 5, 10, 20 % of the tokens"
         rule = f"{way}: erasing {what} ({amounts}) lowers p(predicted) more than random"
         found.append(_gate(f"G2.{amount}.{way}", rule, said, (outcome, estimate, 0.0)))
-    gain = gain_of(erased, way, "top1", seed=seed)
-    found.append(
-        _gate(
-            f"G2.share.{way}",
-            f"{way}: with one token, F >= {SHARE:g}: that part of what the best ranking gains",
-            _said(gain, best_method(erased, way, "top1")),
-            ("failed" if is_still(erased) else _above(gain, SHARE), gain, SHARE),
-        )
-    )
     return found
 
 
@@ -203,8 +196,9 @@ def _hidden(erased: Columns, seed: int) -> Gate:
     ]
     estimate = mean_of(indicator, seed=seed, groups=erased.get("tokens.text"))
     rule = (
-        f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
-        "more has less than an equal share of the weight"
+        f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or more "
+        f"is passed over: one that moves it less than half as much has over {_TIMES:g} times its "
+        "weight"
     )
     if estimate.high <= HIDDEN:
         outcome: Outcome = "passed"
@@ -218,9 +212,11 @@ def _is_hidden(weights: Any, drops: Any) -> float:
     if not np.isfinite(drops).any():
         return 0.0
     place = int(np.nanargmax(drops))
-    # Not the median: where a few tokens have nearly all the weight, a hundredth is above it.
-    low = weights[place] < (1 - _EVEN) * weights[np.isfinite(drops)].mean()
-    return float(drops[place] >= _EFFECT and low)
+    if drops[place] < _EFFECT:
+        return 0.0
+    # Of a token that was not left out nothing is known: NaN is not below.
+    lesser = weights[drops < _LESS * drops[place]]
+    return float(lesser.size > 0 and lesser.max() > _TIMES * weights[place])
 
 
 def _enough(name: str, rule: str, gates: Sequence[Gate], ways: Sequence[str]) -> Gate:

@@ -98,6 +98,9 @@ def run(
         "The published models take some 135,000 steps of one sentence; these 18,000 of four "
         "(embedding) and 1,700 of 16 (BiLSTM). So the embedding model's mass at lambda 1 may "
         "stay above the published 0.8 %, and its accepted band is wider for it.",
+        "Embeddings of the embedding model start at a tenth of the published N(0, 1): from there "
+        "some seeds of these few steps ended with a model that looks at the pronouns of one "
+        "gender, and takes a full stop for the other.",
     )
     return Reproduction("pronoun", seed, tuple(checks), statements)
 
@@ -147,7 +150,7 @@ def _settings(
         score="tanh",
         d_in=128,
         d_hidden=64,
-        scale=1.0,
+        scale=0.1 if embedding else 1.0,
         sparse=True,
     )
     if embedding:
@@ -157,8 +160,7 @@ def _settings(
             epochs=2 if quick else 8,
             batch=4,
             learning_rate=2e-3,
-            sparse_rate=1e-3,
-            select="loss",  # the last epoch, if that goes down: hiding is learnt to the end
+            sparse_rate=2e-3,
             penalty=penalty,
         )
     else:

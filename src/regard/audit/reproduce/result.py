@@ -66,7 +66,9 @@ class Reproduction:
 
 
 def gain_of_top(found: Audit) -> Estimate:
-    """Return F of the most attended token alone, left out, as the gate of L2 reads it."""
-    gates = {gate.name: gate.estimate for gate in found.verdict.gates}
-    nothing = Estimate(math.nan, math.nan, math.nan, 0)  # of an audit that was stopped
-    return gates.get("G2.share.delete") or nothing
+    """Return F of the most attended token alone, left out."""
+    for table in found.tables:
+        for row in table.rows:
+            if table.test == "erase_input" and row.name.startswith("delete, F of the top"):
+                return row.estimate
+    return Estimate(math.nan, math.nan, math.nan, 0)  # of an audit that was stopped
