@@ -105,9 +105,9 @@ def test_a_token_that_matters_half_as_much_may_have_most_of_the_weight():
     assert _passed_over(weights, [0.24, 0.5, 0.0, 0.0])
 
 
-def test_five_times_the_weight_is_not_yet_a_decoy():
-    assert not _passed_over([0.5, 0.1, 0.4], [0.0, 0.5, 0.0])
-    assert _passed_over([0.52, 0.1, 0.38], [0.0, 0.5, 0.0])
+def test_three_times_the_weight_is_not_yet_a_decoy():
+    assert not _passed_over([0.375, 0.125, 0.25, 0.25], [0.0, 0.5, 0.0, 0.0])
+    assert _passed_over([0.4, 0.125, 0.225, 0.25], [0.0, 0.5, 0.0, 0.0])
 
 
 def test_a_token_that_was_not_left_out_is_no_decoy():

@@ -21,8 +21,8 @@ models from deceived ones, so no gate reads them.
 G4 is what tells maps that were trained to hide. Neither a share of the weight nor a rank does: an
 honest map may be nearly even, with the deciding token a little below the others, and a map that
 hides may leave that token the second rank, far behind a decoy. So a token counts as passed over
-where one that moves the answer less than half as much gets more than five times its weight. Of
-the models that ``docs/audit.md`` reproduces, honest ones do so in a tenth of the inputs at most,
+where one that moves the answer less than half as much gets more than three times its weight. Of
+the models that ``docs/audit.md`` reproduces, honest ones do so in an eighth of the inputs at most,
 deceived ones wherever a single token decides.
 """
 
@@ -44,7 +44,7 @@ STILL = 1e-6
 """Where no erasure moves p(predicted) by more, the output never changes."""
 _EFFECT = 0.2  # drop of probability that makes a token deciding
 _LESS = 0.5  # a token that moves the answer by less than this part of what the first does
-_TIMES = 5.0  # as much weight: honest maps that are not quite sure have up to about three
+_TIMES = 3.0  # as much weight: what honest maps that are nearly even do not reach
 _OPERATORS = ("delete", "mask", "resample")
 _METHODS = ("leave-one-out", "gradient")
 
