@@ -18,12 +18,12 @@ Everything else an audit measures is descriptive. Agreement with leave-one-out (
 the weights and the existence of other weights with the same answer do not separate honest
 models from deceived ones, so no gate reads them.
 
-G4 is what tells maps that were trained to hide. Neither a share of the weight nor a rank does: an
-honest map may be nearly even, with the deciding token a little below the others, and a map that
-hides may leave that token the second rank, far behind a decoy. So a token counts as passed over
-where one that moves the answer less than half as much gets more than three times its weight. Of
-the models that ``docs/audit.md`` reproduces, honest ones do so in an eighth of the inputs at most,
-deceived ones wherever a single token decides.
+G4 is what tells maps that were trained to hide. Neither a share of the weight nor a rank does:
+an honest map may be nearly even, with the deciding token a little below the others, and a map
+that hides may leave that token the second rank, far behind a decoy. So a token counts as passed
+over where one that moves the answer less than half as much gets more than three times its
+weight. Of the models that ``docs/audit.md`` reproduces, honest ones do so in an eighth of the
+inputs at most, deceived ones wherever a single token decides.
 """
 
 from collections.abc import Sequence
@@ -196,9 +196,9 @@ def _hidden(erased: Columns, seed: int) -> Gate:
     ]
     estimate = mean_of(indicator, seed=seed, groups=erased.get("tokens.text"))
     rule = (
-        f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or more "
-        f"is passed over: one that moves it less than half as much has over {_TIMES:g} times its "
-        "weight"
+        f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
+        f"more is passed over: one that moves it less than half as much has over {_TIMES:g} "
+        "times its weight"
     )
     if estimate.high <= HIDDEN:
         outcome: Outcome = "passed"

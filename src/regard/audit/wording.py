@@ -162,6 +162,12 @@ def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
     matters = reached > _NOTHING and (gates["G4"].outcome == "failed" or reached >= 2 * found)
     if matters:
         said.append(f"A {best} token exists that matters ({reached:.3f}): the map hides it.")
+    hidden = gates["G4"]
+    if hidden.outcome == "failed" and hidden.estimate is not None:
+        said.append(
+            f"In {hidden.estimate.value:.0%} of the inputs a token that decides is passed over "
+            "for one that matters less."
+        )
     return " ".join(said)
 
 

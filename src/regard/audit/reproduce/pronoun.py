@@ -98,9 +98,9 @@ def run(
         "The published models take some 135,000 steps of one sentence; these 9,000 of four "
         "(embedding) and 1,700 of 16 (BiLSTM). So the embedding model's mass at lambda 1 may "
         "stay above the published 0.8 %, and its accepted band is wider for it.",
-        "Embeddings of the embedding model start at a tenth of the published N(0, 1): from there "
-        "some seeds of these few steps ended with a model that looks at the pronouns of one "
-        "gender, and takes a full stop for the other.",
+        "Embeddings of the embedding model start at a tenth of the published N(0, 1): from "
+        "there some seeds of these few steps ended with a model that looks at the pronouns of "
+        "one gender, and takes a full stop for the other.",
     )
     return Reproduction("pronoun", seed, tuple(checks), statements)
 
