@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
+from regard.audit import flip_fraction, permute, uniform
 from regard.audit.gates import decide, gain_of
-from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of, sign_flip
+from regard.audit.interval import (
+    Estimate,
+    mean_of,
+    median_of,
+    more_inputs,
+    ratio_of,
+    sign_flip,
+)
 
 
 def _columns(attention, random, best, n=101, noise=0.0, seed=0, ways=("delete", "resample")):
@@ -187,6 +195,33 @@ def test_four_times_the_inputs_halve_the_interval():
     # A half-width of 0.2 has to become 0.1.
     assert more_inputs(Estimate(0.1, -0.1, 0.3, 100), 0.0) == 300
     assert more_inputs(Estimate(0.0, -0.1, 0.1, 100), 0.0) is None
+
+
+def test_a_median_of_steps_draws_texts_and_one_of_texts_draws_each():
+    random = np.random.default_rng(5)
+    of_texts = random.normal(0.3, 0.2, 101)
+    steps, texts = np.repeat(of_texts, 17), np.repeat(np.arange(101), 17).tolist()
+    alone, together = median_of(of_texts), median_of(steps, groups=texts)
+    assert (together.value, together.low, together.high) == (alone.value, alone.low, alone.high)
+    assert together.n == 17 * 101
+    assert median_of(steps).high - median_of(steps).low < 0.5 * (alone.high - alone.low)
+    assert median_of(of_texts, groups=list(range(101))) == alone
+
+
+@pytest.mark.parametrize("measure", [uniform.MEASURE, permute.MEASURE, flip_fraction.MEASURE])
+def test_tables_draw_the_steps_of_a_text_together(measure):
+    random = np.random.default_rng(6)
+    names = ("flip", "moved", "divergence", "largest", "tried", "attention")
+    few = {name: random.uniform(0.1, 0.9, 53) for name in names}
+    many = {name: np.repeat(values, 13) for name, values in few.items()}
+    together = {**many, "text": np.repeat(np.arange(53), 13).tolist()}
+    for alone, grouped, apart in zip(
+        *(measure.table(columns, 0).rows for columns in (few, together, many)), strict=True
+    ):
+        width = grouped.estimate.high - grouped.estimate.low
+        assert width == pytest.approx(alone.estimate.high - alone.estimate.low, rel=0.25)
+        if width > 0:
+            assert width > 1.5 * (apart.estimate.high - apart.estimate.low)
 
 
 def test_signs_of_pure_noise_are_no_evidence_and_of_a_shift_are():

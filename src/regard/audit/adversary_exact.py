@@ -22,8 +22,7 @@ import numpy as np
 
 from regard.audit.adversary_search import search
 from regard.audit.distances import jensen_shannon
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Numbers, ReadsOut
 from regard.audit.sample import Sample
 from regard.audit.verdict import Row, Table
@@ -136,10 +135,11 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the mean divergences."""
+    mean = means_of(columns, seed)
     rows = [
-        Row("exact: farthest weights (JSD)", mean_of(columns["exact"], seed=seed)),
-        Row("published search, 500 steps (JSD)", mean_of(columns["search"], seed=seed)),
-        Row(f"inputs with one farther than {_FAR:g}", mean_of(columns["exists"], seed=seed)),
+        Row("exact: farthest weights (JSD)", mean(columns["exact"])),
+        Row("published search, 500 steps (JSD)", mean(columns["search"])),
+        Row(f"inputs with one farther than {_FAR:g}", mean(columns["exists"])),
     ]
     return Table(
         "adversary",

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import mean_of
 from regard.audit.kendall import tau_b, top_overlap
-from regard.audit.measure import Columns, Measure
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Numbers
 from regard.audit.ranking import leave_one_out, token_gradients
 from regard.audit.sample import Sample
@@ -72,19 +71,20 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the mean of each, pair by pair."""
+    mean = means_of(columns, seed)
     rows = []
     for one, other in _PAIRS:
         pair = f"{one}/{other}"
         if f"{pair}.tau" not in columns:
             continue
-        tau = mean_of(columns[f"{pair}.tau"], seed=seed)
+        tau = mean(columns[f"{pair}.tau"])
         values = np.asarray(columns[f"{pair}.tau"], dtype=np.float64)
         # Where one of the two is constant there is no tau, and perhaps nowhere.
         spread = f" (sd {np.nanstd(values):.3f})" if tau.n else ""
         rows.append(Row(f"tau-b {one} / {other}{spread}", tau))
-        share = mean_of(columns[f"{pair}.significant"], seed=seed)
+        share = mean(columns[f"{pair}.significant"])
         rows.append(Row(f"  of which p <= 0.05, {one} / {other}", share))
-        top = mean_of(columns[f"{pair}.top{_TOP}"], seed=seed)
+        top = mean(columns[f"{pair}.top{_TOP}"])
         rows.append(Row(f"  overlap of the top {_TOP}, {one} / {other}", top))
     return Table(
         "correlate",

@@ -24,8 +24,7 @@ import numpy as np
 
 from regard.audit.gates import best_method, gain_of
 from regard.audit.inputs import Input
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Masked, Numbers
 from regard.audit.ranking import leave_one_out, order, random_orders, token_gradients
 from regard.audit.sample import Sample
@@ -56,8 +55,7 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
         one token is erased, and the mean drop over :data:`AMOUNTS`; rankings ``attention``,
         ``leave-one-out``, ``gradient`` where the case has one, ``random`` (the mean over
         shuffles). ``tokens.weight`` and ``tokens.drop`` are lists, one number a token: its
-        weight, and the drop without it (None where it was not left out). ``tokens.text``: what
-        text the input belongs to, itself unless it is a step.
+        weight, and the drop without it (None where it was not left out).
     """
     rankings = _rankings(sample, chunk)
     columns: dict[str, list[Any]] = {}
@@ -89,7 +87,6 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
             columns[f"{operator}.{ranking}.aopc"] = mean
     columns["tokens.weight"] = [sample.weights[number].tolist() for number in chunk]
     columns["tokens.drop"] = [_plain(out.drop) for out in left_out]
-    columns["tokens.text"] = [sample.inputs[n].text or f"input {n}" for n in chunk]
     return columns
 
 
@@ -181,7 +178,7 @@ def _counts(one: Input) -> list[int]:
 def table(columns: Columns, seed: int) -> Table:
     """Return the figures of attention, with chance and the best ranking beside them."""
     rows = []
-    texts = columns.get("tokens.text")
+    mean = means_of(columns, seed)
     for way in ("delete", "mask", "resample"):
         if f"{way}.attention.top1" not in columns:
             continue
@@ -190,7 +187,7 @@ def table(columns: Columns, seed: int) -> Table:
             rows.append(
                 Row(
                     f"{way}, {what}",
-                    mean_of(columns[f"{way}.attention.{amount}"], seed=seed, groups=texts),
+                    mean(columns[f"{way}.attention.{amount}"]),
                     random=float(np.nanmean(columns[f"{way}.random.{amount}"])),
                     best=float(np.nanmean(columns[f"{way}.{best}.{amount}"])),
                 )

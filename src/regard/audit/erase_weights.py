@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure, needs_other_weights
+from regard.audit.measure import Columns, Measure, means_of, needs_other_weights
 from regard.audit.protocol import Numbers
 from regard.audit.ranking import order
 from regard.audit.sample import Sample
@@ -84,12 +83,13 @@ def discordant(top_only: int, random_only: int) -> float:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return how often and how far one weight moves the answer."""
+    mean = means_of(columns, seed)
     top, other = (np.asarray(columns[f"{name}.flip"]) for name in ("top", "random"))
     p = discordant(int((top > other).sum()), int((other > top).sum()))
     rows = [
         Row(
             name,
-            mean_of(columns[f"top.{figure}"], seed=seed),
+            mean(columns[f"top.{figure}"]),
             random=float(np.mean(columns[f"random.{figure}"])),
         )
         for name, figure in (

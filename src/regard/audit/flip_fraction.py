@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure, needs_other_weights
+from regard.audit.measure import Columns, Measure, means_of, needs_other_weights
 from regard.audit.protocol import Numbers, ReadsOut, WeightDifferentiable
 from regard.audit.ranking import order, random_orders
 from regard.audit.sample import Sample
@@ -81,15 +80,16 @@ def weight_gradient(scores: Numbers, answer: Numbers, predicted: int) -> Numbers
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the mean fraction of each order, and how many inputs never flip."""
+    mean = means_of(columns, seed)
     tried = np.asarray(columns["tried"]) > 0
     rows = []
     for name in _ORDERS:
         if name not in columns:
             continue
-        fractions = np.asarray(columns[name], dtype=np.float64)[tried]
-        rows.append(Row(f"{name}: fraction removed", mean_of(fractions, seed=seed)))
-        never = np.isnan(fractions).astype(float)
-        rows.append(Row(f"{name}: never flips", mean_of(never, seed=seed)))
+        fractions = np.asarray(columns[name], dtype=np.float64)
+        rows.append(Row(f"{name}: fraction removed", mean(np.where(tried, fractions, np.nan))))
+        never = np.where(tried, np.isnan(fractions), np.nan)
+        rows.append(Row(f"{name}: never flips", mean(never)))
     return Table(
         "flip_fraction",
         "Remove weights until the answer flips",

@@ -88,7 +88,7 @@ def is_still(erased: Columns) -> bool:
     """Return whether no token that was erased, alone or with others, moved any answer."""
     drops = [drop for row in erased["tokens.drop"] for drop in row if drop is not None]
     for name in erased:
-        if not name.startswith("tokens."):
+        if name != "text" and not name.startswith("tokens."):
             drops += [drop for drop in erased[name] if drop is not None]
     return max(map(abs, drops), default=0.0) <= STILL
 
@@ -104,7 +104,7 @@ def gain_of(erased: Columns, way: str, amount: str = "aopc", *, seed: int = 0) -
         np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
         for name in ("attention", "random", best)
     )
-    texts = erased.get("tokens.text")
+    texts = erased.get("text")
     return ratio_of(attention - random, other - random, seed=seed, groups=texts)
 
 
@@ -115,7 +115,7 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
             np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
             for name in ("attention", "random")
         )
-        estimate = mean_of(attention - random, seed=seed, groups=erased.get("tokens.text"))
+        estimate = mean_of(attention - random, seed=seed, groups=erased.get("text"))
         outcome = _above(estimate, 0.0)
         said = (
             f"p(predicted) falls by {np.nanmean(attention):.3f}, with random tokens by "
@@ -175,7 +175,7 @@ def _hits(gold: Columns, seed: int, erased: Columns) -> Gate:
     attention, other = (
         np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
     )
-    estimate = mean_of(attention - other, seed=seed, groups=erased.get("tokens.text"))
+    estimate = mean_of(attention - other, seed=seed, groups=erased.get("text"))
     said = (
         f"attention hits {np.nanmean(attention):.1%}, {best} {np.nanmean(other):.1%}; "
         f"difference {estimate}"
@@ -194,7 +194,7 @@ def _hidden(erased: Columns, seed: int) -> Gate:
         _is_hidden(np.asarray(weights, dtype=float), np.asarray(drops, dtype=float))
         for weights, drops in zip(erased["tokens.weight"], erased["tokens.drop"], strict=True)
     ]
-    estimate = mean_of(indicator, seed=seed, groups=erased.get("tokens.text"))
+    estimate = mean_of(indicator, seed=seed, groups=erased.get("text"))
     rule = (
         f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
         f"more is passed over: one that moves it less than half as much has over {_TIMES:g} "

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import Estimate, mean_of
-from regard.audit.measure import Columns, Measure
+from regard.audit.interval import Estimate
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Numbers
 from regard.audit.ranking import leave_one_out, order, token_gradients
 from regard.audit.sample import Sample
@@ -52,8 +52,7 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
             found["uniform.mass"] = len(marked) / len(one.tokens)
             found["random.hit"] = len(set(marked) & set(one.free)) / len(one.free)
         rows.append(found)
-    texts = [sample.inputs[number].text or f"input {number}" for number in chunk]
-    return {"text": texts, **{name: [found[name] for found in rows] for name in rows[0]}}
+    return {name: [found[name] for found in rows] for name in rows[0]}
 
 
 def average_precision(ranked: Sequence[int], marked: Sequence[int]) -> float:
@@ -73,7 +72,7 @@ def table(columns: Columns, seed: int) -> Table:
         return float(np.nanmean(_numbers(columns[name]))) if name in columns else None
 
     def estimated(name: str) -> Estimate:
-        return mean_of(_numbers(columns[name]), seed=seed, groups=columns.get("text"))
+        return means_of(columns, seed)(_numbers(columns[name]))
 
     others = [name for name in ("leave-one-out", "gradient") if f"{name}.hit" in columns]
     best = max(others, key=lambda name: mean(f"{name}.hit") or 0.0)

@@ -73,13 +73,20 @@ def mean_of(values: Any, *, seed: int = 0, groups: Sequence[Any] | None = None) 
     return _estimate(table, lambda sums: sums[..., 0], seed, groups)
 
 
-def median_of(values: Any, *, seed: int = 0) -> Estimate:
-    """Estimate a median over inputs; those whose value is NaN are left out."""
-    column = _kept(values)[0][:, 0]
+def median_of(values: Any, *, seed: int = 0, groups: Sequence[Any] | None = None) -> Estimate:
+    """Estimate a median over inputs, as :func:`mean_of` does a mean."""
+    table, groups = _kept(values, groups=groups)
+    column = table[:, 0]
     if not len(column):
         return Estimate(np.nan, np.nan, np.nan, 0)
     random = np.random.default_rng(seed)
-    drawn = np.median(column[random.integers(len(column), size=(RESAMPLES, len(column)))], 1)
+    members = _members(len(column), groups)
+    picked = random.integers(len(members), size=(RESAMPLES, len(members)))
+    if len(members) == len(column):
+        drawn = np.median(column[np.concatenate(members)[picked]], axis=1)
+    else:
+        each = [column[group] for group in members]
+        drawn = np.array([np.median(np.concatenate([each[i] for i in row])) for row in picked])
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(float(np.median(column)), float(low), float(high), len(column))
 
@@ -152,11 +159,17 @@ def _grouped(
     """Return each group's sums, in the order in which groups are met, and its size."""
     if groups is None:
         return table, np.ones(len(table))
-    places: dict[Any, int] = {}
-    at = [places.setdefault(group, len(places)) for group in groups]
-    sums = np.zeros((len(places), table.shape[1]))
-    np.add.at(sums, at, table)
-    return sums, np.bincount(at).astype(np.float64)
+    members = _members(len(table), groups)
+    sums = np.stack([table[rows].sum(0) for rows in members])
+    return sums, np.array([len(rows) for rows in members], dtype=np.float64)
+
+
+def _members(n: int, groups: Sequence[Any] | None) -> list[NDArray[np.intp]]:
+    """Return the rows of each group, in the order in which groups are met."""
+    found: dict[Any, list[int]] = {}
+    for row, group in enumerate(range(n) if groups is None else groups):
+        found.setdefault(group, []).append(row)
+    return [np.array(rows) for rows in found.values()]
 
 
 def sign_flip(differences: Any, *, seed: int = 0, groups: Sequence[Any] | None = None) -> float:

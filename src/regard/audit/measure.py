@@ -2,17 +2,20 @@
 
 A measure returns columns: for each input one number (or a list of them), computed from that
 input alone and the sample's seed. So it can stop after any input, go on later, and every figure
-has a bootstrap interval over inputs.
+has a bootstrap interval over inputs. Beside them an audit puts a column ``text``: what each
+input belongs to, itself unless it is a step of a text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
+from regard.audit.interval import Estimate, mean_of
 from regard.audit.sample import Sample
 from regard.audit.verdict import Table
 
-__all__ = ["FEWEST", "Columns", "Measure", "needs_other_weights"]
+__all__ = ["FEWEST", "Columns", "Measure", "means_of", "needs_other_weights"]
 
 FEWEST = 20
 """Inputs, below which no interval means anything."""
@@ -52,6 +55,11 @@ class Measure:
     step: int = 50
     fewest: int = FEWEST
     trains: bool = False
+
+
+def means_of(columns: Columns, seed: int) -> Callable[[Any], Estimate]:
+    """Return what estimates means over the inputs of columns: steps of one text go together."""
+    return partial(mean_of, seed=seed, groups=columns.get("text"))
 
 
 def needs_other_weights(sample: Sample) -> str | None:

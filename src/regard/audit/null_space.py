@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.audit.distances import jensen_shannon
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Numbers, ReadsOut
 from regard.audit.sample import Sample
 from regard.audit.verdict import Row, Table
@@ -96,13 +95,14 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the means."""
+    mean = means_of(columns, seed)
     bound = "" if min(columns["exact"]) else " (at least)"
     rows = (
-        Row("free directions", mean_of(columns["directions"], seed=seed)),
-        Row("inputs with any", mean_of(columns["any"], seed=seed)),
+        Row("free directions", mean(columns["directions"])),
+        Row("inputs with any", mean(columns["any"])),
         Row(
             f"farthest weights, same context (JSD){bound}",
-            mean_of(columns["divergence"], seed=seed),
+            mean(columns["divergence"]),
         ),
     )
     return Table(

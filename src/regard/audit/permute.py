@@ -11,13 +11,14 @@ References
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import mean_of, median_of
-from regard.audit.measure import Columns, Measure, needs_other_weights
+from regard.audit.interval import median_of
+from regard.audit.measure import Columns, Measure, means_of, needs_other_weights
 from regard.audit.protocol import ReadsOut
 from regard.audit.sample import Sample
 from regard.audit.verdict import Row, Table
@@ -47,15 +48,16 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
 def table(columns: Columns, seed: int) -> Table:
     """Return the median over inputs, all and by largest weight."""
     moved, largest = (np.asarray(columns[name]) for name in ("moved", "largest"))
+    median = partial(median_of, seed=seed, groups=columns.get("text"))
     rows = [
-        Row("all inputs, median", median_of(moved, seed=seed)),
-        Row("all inputs, mean", mean_of(moved, seed=seed)),
+        Row("all inputs, median", median(moved)),
+        Row("all inputs, mean", means_of(columns, seed)(moved)),
     ]
     for low, high in pairwise(_BINS):
         inside = (largest >= low) & ((largest < high) | (high == 1.0))
         if inside.any():
             name = f"largest weight {low:g} to {high:g}, median"
-            rows.append(Row(name, median_of(moved[inside], seed=seed)))
+            rows.append(Row(name, median(np.where(inside, moved, np.nan))))
     return Table(
         "permute",
         "Shuffle the weights (how far the answer moves)",

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from regard.audit.flow import max_flow
-from regard.audit.interval import mean_of
 from regard.audit.kendall import spearman
-from regard.audit.measure import Columns, Measure
+from regard.audit.measure import Columns, Measure, means_of
 from regard.audit.protocol import Layered, Numbers
 from regard.audit.ranking import leave_one_out
 from regard.audit.sample import Sample
@@ -119,6 +118,7 @@ def run(sample: Sample, chunk: Sequence[int]) -> dict[str, list[Any]]:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the means of each way."""
+    mean = means_of(columns, seed)
     rows = []
     for name in _WAYS:
         rank, top = (
@@ -126,8 +126,8 @@ def table(columns: Columns, seed: int) -> Table:
             for figure in ("rank", "top1")
         )
         if np.isfinite(rank).any():
-            rows.append(Row(f"{name}: Spearman with leave-one-out", mean_of(rank, seed=seed)))
-            rows.append(Row(f"{name}: drop without its top token", mean_of(top, seed=seed)))
+            rows.append(Row(f"{name}: Spearman with leave-one-out", mean(rank)))
+            rows.append(Row(f"{name}: drop without its top token", mean(top)))
     return Table(
         "rollout",
         "Attention followed through the layers",

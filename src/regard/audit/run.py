@@ -111,7 +111,7 @@ def audit(
         )
 
     sample = Sample(case, drawn, seed=seed)
-    key = f"{__version__} {case.name} {facts['data']} {n} {seed} {_answers_of(sample)}"
+    key = f"{__version__} by text {case.name} {facts['data']} {n} {seed} {_answers_of(sample)}"
     store = Store(None if resume is None else Path(resume), key)
     deadline = None if budget is None else began + budget
     not_tested: list[tuple[str, str]] = []
@@ -175,7 +175,10 @@ def _measured(
         say(measure.name, done, size)
         step = FEWEST if late else measure.step
         chunk = range(done, min(done + step, size))
-        store.add(measure.name, measure.run(sample, chunk))
+        columns = measure.run(sample, chunk)
+        if not measure.trains:
+            columns["text"] = [sample.inputs[k].text or f"input {k}" for k in chunk]
+        store.add(measure.name, columns)
         done = chunk.stop
     say(measure.name, done, size)
     return done

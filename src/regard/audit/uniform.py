@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.audit.distances import jensen_shannon
-from regard.audit.interval import mean_of
-from regard.audit.measure import Columns, Measure, needs_other_weights
+from regard.audit.measure import Columns, Measure, means_of, needs_other_weights
 from regard.audit.sample import Sample
 from regard.audit.verdict import Row, Table
 
@@ -48,10 +47,11 @@ def equal_weights(sample: Sample, number: int) -> Any:
 
 def table(columns: Columns, seed: int) -> Table:
     """Return the means."""
+    mean = means_of(columns, seed)
     rows = (
-        Row("answer flips", mean_of(columns["flip"], seed=seed)),
-        Row("answer moves (total variation)", mean_of(columns["moved"], seed=seed)),
-        Row("weights from equal ones (JSD)", mean_of(columns["divergence"], seed=seed)),
+        Row("answer flips", mean(columns["flip"])),
+        Row("answer moves (total variation)", mean(columns["moved"])),
+        Row("weights from equal ones (JSD)", mean(columns["divergence"])),
     )
     return Table(
         "uniform",

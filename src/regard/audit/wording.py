@@ -113,7 +113,7 @@ def _claim(level: str, gates: Sequence[Gate]) -> Claim:
 
 
 def _evidence(erased: Columns, seed: int) -> str:
-    texts = erased.get("tokens.text")
+    texts = erased.get("text")
     attention = mean_of(erased["delete.attention.aopc"], seed=seed, groups=texts)
     random = float(np.nanmean(erased["delete.random.aopc"]))
     best = best_method(erased, "delete")
@@ -149,7 +149,7 @@ def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
     )
     figures = f"{np.nanmean(attention):.3f} vs {np.nanmean(random):.3f}"
     figures += "" if way == "delete" else f" by {way}"
-    texts = erased.get("tokens.text")
+    texts = erased.get("text")
     p = sign_flip(attention - random, seed=seed, groups=texts)
     said = []
     if gates["G2"].outcome == "failed":
