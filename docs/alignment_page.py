@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from written import between, written
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/alignment.json"
 PAGE = ROOT / "docs/alignment.md"
@@ -118,18 +120,6 @@ def _chosen(system: dict[str, Any]) -> float:
     return float(system["readings"][system["chosen"]]["aer"])
 
 
-def main() -> int:
-    """Write the page, or say whether it is up to date."""
-    text = PAGE.read_text(encoding="utf-8")
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    wanted = f"{before}{BEGIN}\n{block(results)}\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        return int(text != wanted)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    sys.exit(written(PAGE, between(PAGE, BEGIN, END, f"\n{block(found)}\n")))

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from written import between, written
+
 from regard.audit.reproduce.report import band
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,27 +76,13 @@ def _machine(machine: dict[str, Any]) -> str:
 
 def page() -> str:
     """Return the whole page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
     blocks = []
     for target in TARGETS:
         path = RESULTS / f"audit_{target}.json"
         if path.exists():
             blocks.append(block(target, json.loads(path.read_text(encoding="utf-8"))))
-    return f"{before}{BEGIN}\n" + "".join(f"{each}\n" for each in blocks) + END + after
-
-
-def main() -> int:
-    """Write or compare."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text(encoding="utf-8") != wanted:
-            print(f"{PAGE.name} is not what the results say: run docs/audit_page.py")
-            return 1
-        return 0
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
+    return between(PAGE, BEGIN, END, "\n" + "".join(f"{each}\n" for each in blocks))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(PAGE, page()))

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from written import between, written
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/runtimes.json"
 PAGE = ROOT / "docs/export.md"
@@ -68,23 +70,9 @@ def _how(report: dict[str, Any]) -> str:
 
 def page() -> str:
     """Return the whole page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
     report = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return f"{before}{BEGIN}\n{tables(report)}\n{END}{after}"
-
-
-def main() -> int:
-    """Write or compare."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text(encoding="utf-8") != wanted:
-            print(f"{PAGE.name} is not what the results say: run docs/export_page.py")
-            return 1
-        return 0
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
+    return between(PAGE, BEGIN, END, f"\n{tables(report)}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(PAGE, page()))

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from written import written
+
 ROOT = Path(__file__).resolve().parent.parent
 RUN = ROOT / "src/regard/learn/figures/run.json"
 
@@ -23,13 +25,5 @@ def text() -> str:
     return json.dumps({"copy": kept}, indent=1) + "\n"
 
 
-def main() -> int:
-    """Write the file, or say whether it is up to date."""
-    if "--check" in sys.argv[1:]:
-        return int(RUN.read_text(encoding="utf-8") != text())
-    RUN.write_text(text(), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(RUN, text()))

@@ -4,9 +4,12 @@ import json
 import sys
 from pathlib import Path
 
+from written import between, written
+
 from regard.demo.table import accuracy_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 BEGIN, END = "<!-- results: docs/readme_results.py -->", "<!-- /results -->"
 
 
@@ -28,18 +31,5 @@ def block() -> str:
     )
 
 
-def main() -> int:
-    """Write the README, or say whether it is up to date."""
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    wanted = f"{before}{BEGIN}\n{block()}\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        return int(text != wanted)
-    readme.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(README, between(README, BEGIN, END, f"\n{block()}\n")))

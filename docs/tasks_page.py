@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from written import written
+
 from regard.seq2seq.bench.table import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,14 +88,11 @@ def _read(path: Path) -> Any:
 
 
 def main() -> int:
-    """Write the page, or say whether it is up to date."""
+    """Write the page, or say whether it is up to date; without results there is none."""
     wanted = page()
-    found = PAGE.read_text(encoding="utf-8") if PAGE.exists() else None
-    if "--check" in sys.argv[1:]:
-        return int(found != wanted)
-    if wanted is not None:
-        PAGE.write_text(wanted, encoding="utf-8")
-    return 0
+    if wanted is None:
+        return int("--check" in sys.argv[1:] and PAGE.exists())
+    return written(PAGE, wanted)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 def script():
     spec = importlib.util.spec_from_file_location("audit_page", ROOT / "docs/audit_page.py")
     found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs"))  # as python does for a script
+        spec.loader.exec_module(found)
     return found
 
 
