@@ -190,7 +190,7 @@ def inputs(texts): return [Input(tuple(tokens)) for tokens in texts]
 
 def half(texts):
     rows = honest.weights(inputs(texts))
-    shifts = [sum(map(ord, "".join(tokens[:2]))) % 3 > 0 for tokens in texts]
+    shifts = [sum(map(ord, "".join(tokens[:2]))) % 5 > 0 for tokens in texts]
     return [0.6 * np.roll(r, 1) + 0.4 * r if s else r for r, s in zip(rows, shifts)]
 
 case = FunctionCase(lambda texts: honest.predict(inputs(texts)), half)
