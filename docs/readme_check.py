@@ -13,7 +13,7 @@ BEGIN, END = f"<!-- check: {TARGET} -->", "<!-- /check -->"
 
 
 def block() -> str:
-    """Return the command and what it prints; its exit code must say that it found one."""
+    """Return the command and what it prints; its exit code must say: something found."""
     done = subprocess.run(
         [sys.executable, "-m", "regard", "check", TARGET],
         cwd=ROOT,
@@ -23,7 +23,8 @@ def block() -> str:
     )
     if done.returncode != 1:
         raise SystemExit(f"exit code {done.returncode}, not 1:\n{done.stdout}{done.stderr}")
-    return f"```console\n$ regard check {TARGET}\n{done.stdout.rstrip()}\n```"
+    printed = done.stdout.rstrip("\n")
+    return f"```console\n$ regard check {TARGET}\n{printed}\n```"
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from regard.audit.text import text
 from regard.audit.verdict import Audit, ClaimError
 from regard.audit.wording import judge
 from regard.errors import InputError
+from weak_map import weak_map
 
 _QUICK = ["erase_input", "gold_mass"]
 
@@ -108,20 +109,7 @@ def test_where_the_controls_do_not_come_apart_nothing_is_said_of_the_model(
 
 
 def test_a_weak_map_on_few_inputs_is_undecided_and_says_how_many_more(honest_model, planted):
-    def inputs(texts):
-        return [Input(tuple(tokens)) for tokens in texts]
-
-    def half(texts):
-        rows = honest_model.weights(inputs(texts))
-        # The right token is the first in a fifth of the inputs, the second in the others.
-        shifts = [sum(map(ord, "".join(tokens[:2]))) % 5 > 0 for tokens in texts]
-        return [
-            0.6 * np.roll(row, 1) + 0.4 * row if shift else row
-            for row, shift in zip(rows, shifts, strict=True)
-        ]
-
-    case = FunctionCase(lambda texts: honest_model.predict(inputs(texts)), half)
-    found = audit(case, planted[:25], tests=["erase_input"])
+    found = audit(weak_map(honest_model), planted[:25], tests=["erase_input"])
     assert found.verdict.status == "undecided"
     assert "more inputs would decide it" in found.verdict.text
 

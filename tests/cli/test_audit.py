@@ -181,19 +181,10 @@ def test_a_part_that_is_not_there_is_told_with_those_that_are(place, capsys):
 
 
 _WEAK = """
-import numpy as np
-from regard.audit import FunctionCase, Input, train_planted
+from weak_map import weak_map
+from regard.audit import train_planted
 
-honest = train_planted().case
-
-def inputs(texts): return [Input(tuple(tokens)) for tokens in texts]
-
-def half(texts):
-    rows = honest.weights(inputs(texts))
-    shifts = [sum(map(ord, "".join(tokens[:2]))) % 5 > 0 for tokens in texts]
-    return [0.6 * np.roll(r, 1) + 0.4 * r if s else r for r, s in zip(rows, shifts)]
-
-case = FunctionCase(lambda texts: honest.predict(inputs(texts)), half)
+case = weak_map(train_planted().case)
 """
 
 

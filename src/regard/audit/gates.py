@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.audit.interval import Estimate, mean_of, more_inputs, ratio_of
-from regard.audit.measure import Columns
+from regard.audit.interval import Estimate, more_inputs, ratio_of
+from regard.audit.measure import Columns, means_of
 from regard.audit.verdict import Gate, Outcome
 
 __all__ = ["HIDDEN", "STILL", "best_method", "decide", "gain_of", "is_still", "worst"]
@@ -115,7 +115,7 @@ def _matters(erased: Columns, way: str, seed: int) -> list[Gate]:
             np.asarray(erased[f"{way}.{name}.{amount}"], dtype=np.float64)
             for name in ("attention", "random")
         )
-        estimate = mean_of(attention - random, seed=seed, groups=erased.get("text"))
+        estimate = means_of(erased, seed)(attention - random)
         outcome = _above(estimate, 0.0)
         said = (
             f"p(predicted) falls by {np.nanmean(attention):.3f}, with random tokens by "
@@ -175,7 +175,7 @@ def _hits(gold: Columns, seed: int, erased: Columns) -> Gate:
     attention, other = (
         np.asarray(gold[f"{name}.hit"], dtype=np.float64) for name in ("attention", best)
     )
-    estimate = mean_of(attention - other, seed=seed, groups=erased.get("text"))
+    estimate = means_of(erased, seed)(attention - other)
     said = (
         f"attention hits {np.nanmean(attention):.1%}, {best} {np.nanmean(other):.1%}; "
         f"difference {estimate}"
@@ -194,7 +194,7 @@ def _hidden(erased: Columns, seed: int) -> Gate:
         _is_hidden(np.asarray(weights, dtype=float), np.asarray(drops, dtype=float))
         for weights, drops in zip(erased["tokens.weight"], erased["tokens.drop"], strict=True)
     ]
-    estimate = mean_of(indicator, seed=seed, groups=erased.get("text"))
+    estimate = means_of(erased, seed)(indicator)
     rule = (
         f"in at most {HIDDEN:.0%} of inputs a token that moves p(predicted) by {_EFFECT:g} or "
         f"more is passed over: one that moves it less than half as much has over {_TIMES:g} "

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.audit.gates import STILL, best_method, gain_of, is_still
-from regard.audit.interval import mean_of, sign_flip
-from regard.audit.measure import Columns
+from regard.audit.interval import sign_flip
+from regard.audit.measure import Columns, means_of
 from regard.audit.verdict import LEVELS, Claim, Gate, Verdict
 
 __all__ = ["judge", "stopped"]
@@ -113,8 +113,7 @@ def _claim(level: str, gates: Sequence[Gate]) -> Claim:
 
 
 def _evidence(erased: Columns, seed: int) -> str:
-    texts = erased.get("text")
-    attention = mean_of(erased["delete.attention.aopc"], seed=seed, groups=texts)
+    attention = means_of(erased, seed)(erased["delete.attention.aopc"])
     random = float(np.nanmean(erased["delete.random.aopc"]))
     best = best_method(erased, "delete")
     reached = float(np.nanmean(erased[f"delete.{best}.aopc"]))
@@ -149,20 +148,19 @@ def _refusal(erased: Columns, gates: dict[str, Gate], seed: int) -> str:
     )
     figures = f"{np.nanmean(attention):.3f} vs {np.nanmean(random):.3f}"
     figures += "" if way == "delete" else f" by {way}"
-    texts = erased.get("text")
-    p = sign_flip(attention - random, seed=seed, groups=texts)
+    p = sign_flip(attention - random, seed=seed, groups=erased.get("text"))
     said = []
     if gates["G2"].outcome == "failed":
-        better = mean_of(attention - random, seed=seed, groups=texts).low > 0
+        better = means_of(erased, seed)(attention - random).low > 0
         compared = "hardly better" if better else "no better"
         said.append(f"top-attended token {compared} than random ({figures}, p={p:.2g}).")
     best = best_method(erased, way, "top1")
     reached = float(np.nanmean(erased[f"{way}.{best}.top1"]))
     found = max(float(np.nanmean(attention)), float(np.nanmean(random)))
-    matters = reached > _NOTHING and (gates["G4"].outcome == "failed" or reached >= 2 * found)
+    hidden = gates["G4"]
+    matters = reached > _NOTHING and (hidden.outcome == "failed" or reached >= 2 * found)
     if matters:
         said.append(f"A {best} token exists that matters ({reached:.3f}): the map hides it.")
-    hidden = gates["G4"]
     if hidden.outcome == "failed" and hidden.estimate is not None:
         said.append(
             f"In {hidden.estimate.value:.0%} of the inputs a token that decides is passed over "

@@ -1,7 +1,5 @@
 """What looks odd by the sizes of one run alone is not blamed for what fails."""
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("torch")
@@ -11,6 +9,7 @@ from regard.check.contract import Contract
 from regard.check.finding import Finding
 from regard.check.relations.base import Case, ask
 from regard.check.subject import Loaded, load
+from self_attention import CONTRACT as OWN
 
 # Blocks of two on a text that is padded to 16 = 4*heads; the first block is counted twice.
 BLOCKS = """
@@ -38,17 +37,7 @@ class Attend(nn.Module):
         weights = again[..., :t]
         return (weights @ value).transpose(1, 2).flatten(2), weights
 """
-CONTRACT: dict[str, Any] = {
-    "init": {"d_model": "d_model", "heads": "heads"},
-    "inputs": {"x": "batch T d_model", "mask": "batch T"},
-    "kinds": {"mask": "keep"},
-    "returns": [
-        {"name": "context", "axes": "batch T d_model"},
-        {"name": "weights", "axes": "batch heads T T"},
-    ],
-    "weights": {"output": "weights", "sums_to_one_over": -1},
-    "sizes": {"T": 13},
-}
+CONTRACT = {**OWN, "sizes": {"T": 13}}
 
 
 def found(source: str) -> list[Finding]:

@@ -10,17 +10,8 @@ from regard.check.cause import causes
 from regard.check.contract import Contract
 from regard.check.relations.base import Case, ask
 from regard.check.subject import Loaded, load
+from self_attention import CONTRACT as OWN
 
-OWN: dict[str, Any] = {
-    "init": {"d_model": "d_model", "heads": "heads"},
-    "inputs": {"x": "batch T d_model", "mask": "batch T"},
-    "kinds": {"mask": "keep"},
-    "returns": [
-        {"name": "context", "axes": "batch T d_model"},
-        {"name": "weights", "axes": "batch heads T T"},
-    ],
-    "weights": {"output": "weights", "sums_to_one_over": -1},
-}
 LAYER = """
 import torch
 from torch import nn

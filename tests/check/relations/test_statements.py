@@ -8,17 +8,8 @@ pytest.importorskip("torch")
 
 from regard.check.contract import Contract
 from regard.check.relations.base import Results, judge
+from self_attention import CONTRACT as OWN
 
-OWN: dict[str, Any] = {
-    "init": {"d_model": "d_model", "heads": "heads"},
-    "inputs": {"x": "batch T d_model", "mask": "batch T"},
-    "kinds": {"mask": "keep"},
-    "returns": [
-        {"name": "context", "axes": "batch T d_model"},
-        {"name": "weights", "axes": "batch heads T T"},
-    ],
-    "weights": {"output": "weights", "sums_to_one_over": -1},
-}
 CAUSAL = {**OWN, "causal": "top_left"}
 LAYER = """
 import torch
