@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.check.relations.base import Bench
-from regard.check.relations.capped import cap
+from regard.check.relations.capped import cap, within
 from regard.check.relations.layout import Layout, layout
 from regard.check.relations.reading import Reading
 from regard.check.relations.rotated import before_rotation
@@ -116,9 +116,7 @@ def _scores(bench: Bench, here: Layout, reading: Reading) -> np.ndarray | None:
     scores = np.asarray(scale * (query @ key.swapaxes(-1, -2)))
     if scores.shape[-2:] != reading.weights.shape[-2:]:
         return None
-    bound = cap(reading.site)
-    if bound:
-        scores = np.asarray(bound * np.tanh(scores / bound))
+    scores = within(scores, cap(reading.site))
     if contract.positions == "alibi":
         scores = np.asarray(scores + _nearest_bias(here, reading, scores))
     return scores

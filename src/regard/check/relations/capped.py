@@ -12,7 +12,7 @@ import numpy as np
 from regard.check.relations.used import VIEWS
 from regard.check.trace.records import Site
 
-__all__ = ["cap", "is_capped"]
+__all__ = ["cap", "is_capped", "within"]
 
 _SCALES = frozenset({"mul", "div"})
 
@@ -37,6 +37,11 @@ def cap(site: Site) -> float | None:
             factor = None if after is None or after.op not in _SCALES else _factor(node, after)
             return 1.0 if factor is None else abs(factor)
     return None
+
+
+def within(scores: np.ndarray, bound: float | None) -> np.ndarray:
+    """Return scores as a bound leaves them, as they are where there is none."""
+    return np.asarray(bound * np.tanh(scores / bound)) if bound else scores
 
 
 def is_capped(site: Site, scale: float | None = None) -> bool:

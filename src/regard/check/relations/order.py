@@ -163,12 +163,7 @@ def _reads_queries(bench: Bench) -> bool:
     here, trace = layout(bench), bench.trace
     if trace is None or isinstance(trace, Crash):
         return False
-    live = trace.live()
-    over = [
-        s.weights.axes[s.axis]
-        for s in trace.sites
-        if s.weights.index in live and isinstance(s.axis, int)
-    ]
+    over = [s.weights.axes[s.axis] for s in trace.live_sites() if isinstance(s.axis, int)]
     given, asked = here.key_name, "*".join(here.queries)
     return f"{given}+{asked}" in over or f"{asked}+{given}" in over or {given, asked} <= {*over}
 
@@ -273,8 +268,7 @@ def is_axial(bench: Bench) -> bool:
     here, trace = layout(bench), bench.trace
     if len(here.keys) < 2 or trace is None or isinstance(trace, Crash):
         return False
-    live = trace.live()
-    sites = [s for s in trace.sites if s.weights.index in live]
+    sites = trace.live_sites()
     return bool(sites) and all(_is_along_one(here, s) for s in sites)
 
 

@@ -63,8 +63,7 @@ def _on_the_way_out(bench: Bench, here: Layout, trace: Trace) -> bool:
 
     The last softmax that a result comes from tells: behind it lies no other attention.
     """
-    live = trace.live()
-    site = next((s for s in reversed(trace.sites) if s.weights.index in live), None)
+    site = next(reversed(trace.live_sites()), None)
     if site is None or not isinstance(site.axis, int):
         return False
     names = {*here.queries, "*".join(here.queries)}

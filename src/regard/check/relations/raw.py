@@ -7,7 +7,7 @@ import numpy as np
 from regard.check.finding import Measurement
 from regard.check.oracle import declared_scale, softmax
 from regard.check.relations.base import Bench, Verdict, fails, holds, near, relation
-from regard.check.relations.capped import cap
+from regard.check.relations.capped import cap, within
 from regard.check.relations.layout import Layout, layout
 from regard.check.subject import Crash
 
@@ -104,9 +104,7 @@ def _scores(bench: Bench, here: Layout) -> np.ndarray | None:
         scale = declared_scale(bench, key.shape[-1])
         if scale is None:
             return None
-        product = np.asarray(scale * (query @ key.swapaxes(-1, -2)))
-        bound = _bound(bench)
-        return np.asarray(bound * np.tanh(product / bound)) if bound else product
+        return within(np.asarray(scale * (query @ key.swapaxes(-1, -2))), _bound(bench))
     if score == "additive" and len(learned) == 3 and bench.contract.activation == "tanh":
         return _additive(bench, learned, (queries[0], keys[0]), query, key)
     return None

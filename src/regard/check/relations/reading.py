@@ -63,8 +63,7 @@ def readings(bench: Bench, interleaved: bool = False) -> list[Reading]:
         sites = []
         # A batch that is sorted inside has its examples at other places than the arguments.
         if trace is not None and not isinstance(trace, Crash) and not _sorts(trace):
-            live = trace.live()
-            sites = [s for s in trace.sites if s.weights.index in live]
+            sites = trace.live_sites()
         found = [_read(layout(bench), site, interleaved) for site in sites]
         kept[interleaved] = [r for r in found if r is not None]
     return list(kept[interleaved])

@@ -165,9 +165,8 @@ def met(bench: Bench) -> Verdict | None:
     plain = [r for r in bench.contract.returns if r.name in set(here.contexts())]
     if not plain or not trace.sites:
         return None
-    live = trace.live()
-    for site in trace.sites:
-        if site.weights.index in live and site.contraction is None:
+    for site in trace.live_sites():
+        if site.contraction is None:
             return fails("RG304", "weights meet no values", lines=(site.weights.line,))
     return holds()
 
@@ -180,8 +179,7 @@ def found(bench: Bench) -> Verdict | None:
         return None
     if bench.instance.library == "lists":
         return None
-    live = trace.live()
-    if any(s.weights.index in live for s in trace.sites):
+    if trace.live_sites():
         return holds()
     if bench.contract.score == "none" or formula(bench) is not None:
         return None  # weights of another kind, or judged by what comes out

@@ -70,9 +70,8 @@ def _as_made(bench: Bench) -> Outcome | None:
     returned = bench.out.get(name)
     if trace is None or isinstance(trace, Crash) or returned is None:
         return None
-    live = trace.live()
-    for site in trace.sites:
-        if site.weights.index in live and site.weights.shape == returned.shape:
+    for site in trace.live_sites():
+        if site.weights.shape == returned.shape:
             at = bench.out.names.index(name)
             outputs = bench.out.outputs
             made = np.asarray(site.weights.value, dtype=np.float64)
@@ -214,8 +213,7 @@ def _over_given_keys(bench: Bench) -> bool | None:
         return declared or None
     if contract.score == "none" and not trace.sites:
         return False  # a distribution of another kind, as sparsemax, counts keys otherwise
-    live, given = trace.live(), layout(bench).n_keys
-    sites = [s for s in trace.sites if s.weights.index in live]
+    sites, given = trace.live_sites(), layout(bench).n_keys
     if any(has_keys_of_its_own(s, given) for s in sites):
         return False
     if any(n.op == "topk" for n in trace.nodes):

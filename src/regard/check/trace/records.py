@@ -136,6 +136,11 @@ class Trace:
         """Indices of the nodes that an output was computed from."""
         return self.above(*self.outputs)
 
+    def live_sites(self) -> list[Site]:
+        """The softmaxes that an output was computed from, in the order of the run."""
+        live = self.live()
+        return [site for site in self.sites if site.weights.index in live]
+
 
 def _as_numpy(raw: Any, shape: tuple[int, ...]) -> np.ndarray:
     if raw is None:
