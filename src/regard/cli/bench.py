@@ -55,6 +55,11 @@ def bench() -> None:
     help="What the time is measured by; cpu: on a busy machine it lasts longer and comes to "
     "the same.",
 )
+@click.option(
+    "--members",
+    type=Number(int, 1, 256),
+    help="Models that answer together, instead of the recipes' number; they share the time.",
+)
 @click.option("--out", default="regard-bench", show_default=True, type=Where())
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -67,6 +72,7 @@ def bench_tasks(
     jobs: int,
     seconds: float | None,
     clock: str,
+    members: int | None,
     out: str,
     form: str,
 ) -> int:
@@ -95,7 +101,8 @@ def bench_tasks(
             )
         )
     runs = plan(tasks, seeds=seeds, data_dir=data_dir)
-    command = _command(tasks, seeds, data_dir, jobs, seconds, clock, out)
+    given = (tasks, seeds, jobs, seconds, clock, members)
+    command = _command(*given, data_dir=data_dir, out=out)
     told = _Told(len(runs), sum(result_of(where, run) is not None for run in runs))
     try:
         do_runs(
@@ -105,6 +112,7 @@ def bench_tasks(
             data_dir=data_dir,
             seconds=seconds,
             clock=clock,
+            members=members,
             on_start=told.start,
             on_result=told.result,
         )
@@ -113,7 +121,7 @@ def bench_tasks(
         return 128 + stopped.signal
     results = [result for run in runs if (result := result_of(where, run)) is not None]
     # Where the data lie on this machine is nobody's business.
-    made_by = _command(tasks, seeds, data_dir and "DATA", jobs, seconds, clock, None)
+    made_by = _command(*given, data_dir=data_dir and "DATA", out=None)
     report = {"command": made_by, "results": results}
     write_json(where / "tasks.json", report)
     say(json.dumps(report, ensure_ascii=False) if form == "json" else text(results))
@@ -144,17 +152,24 @@ class _Told:
 def _command(
     tasks: tuple[str, ...],
     seeds: int,
-    data_dir: str | None,
     jobs: int,
     seconds: float | None,
     clock: str,
+    members: int | None,
+    *,
+    data_dir: str | None,
     out: str | None,
 ) -> str:
     words = ["regard", "bench", "tasks"]
     for task in tasks:
         words += ["--task", task]
     words += ["--seeds", str(seeds), "--jobs", str(jobs)]
-    for name, value in (("--data-dir", data_dir), ("--seconds", seconds), ("--out", out)):
+    for name, value in (
+        ("--data-dir", data_dir),
+        ("--seconds", seconds),
+        ("--members", members),
+        ("--out", out),
+    ):
         if value is not None:
             words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
     if clock != "wall":

@@ -58,6 +58,24 @@ def test_languages_with_fewer_seeds_limit_the_mean():
     assert mean.ours.seeds == 1
 
 
+def test_runs_with_other_budgets_are_rows_of_their_own():
+    longer = [
+        result | {"budget": result["budget"] | {"seconds": 3600.0, "members": 4}}
+        for result in (_result("g2p:fre", 0, 4.0, 4.5), _result("g2p:hun", 0, 3.0, 3.5))
+    ]
+    found = rows(longer + FRENCH + HUNGARIAN)
+    assert [(row.task, row.seconds, row.members, row.ours.seeds) for row in found] == [
+        ("g2p:fre", 300.0, 2, 3),
+        ("g2p:fre", 3600.0, 4, 1),
+        ("g2p:hun", 300.0, 2, 3),
+        ("g2p:hun", 3600.0, 4, 1),
+        ("g2p", 300.0, 2, 3),
+        ("g2p", 3600.0, 4, 1),
+    ]
+    # No mean is over runs of different length.
+    assert [row.ours.mean for row in found if row.task == "g2p"] == [pytest.approx(6.0), 3.5]
+
+
 def test_published_results_stand_below_ours_with_their_source():
     lines = text(FRENCH).splitlines()
     assert lines[1].split()[:5] == ["regard", "6.00", "(5.00", "to", "7.00)"]

@@ -38,6 +38,7 @@ def do_runs(
     data_dir: str | None = None,
     seconds: float | None = None,
     clock: str = "wall",
+    members: int | None = None,
     on_start: Callable[[Run, float], None] = lambda run, seconds: None,
     on_result: Callable[[Run, dict[str, Any]], None] = lambda run, result: None,
 ) -> None:
@@ -57,6 +58,8 @@ def do_runs(
     clock : {"wall", "cpu"}
         What the time is measured by. With ``cpu`` a run takes longer on a busy machine and
         comes to the same.
+    members : int, optional
+        Models of each run, instead of each recipe's number.
     on_start, on_result : callable
         Told of each run that begins, with its seconds, and of each that ends.
 
@@ -77,6 +80,8 @@ def do_runs(
     """
     for run in runs:
         recipe = run.recipe(data_dir)
+        if members is not None:
+            recipe = replace(recipe, members=members)
         budget: dict[str, Any] = {
             "seconds": recipe.seconds if seconds is None else seconds,
             "clock": clock,

@@ -9,15 +9,29 @@ from regard.seq2seq.recipes.registry import find
 
 __all__ = ["Row", "Spread", "rows"]
 
-# Of all languages together there is a published mean.
+
+class _Family(NamedTuple):
+    """Tasks whose mean over languages is published."""
+
+    name: str
+    languages: Sequence[str]
+    published: Published
+    title: str
+
+
 _FAMILIES = (
-    (
+    _Family(
         "g2p",
         sigmorphon_g2p.LANGUAGES,
         sigmorphon_g2p.MACRO,
         "letters to sounds, SIGMORPHON 2020",
     ),
-    ("inflection", inflection.LANGUAGES, inflection.MACRO, "inflection, SIGMORPHON 2016"),
+    _Family(
+        "inflection",
+        inflection.LANGUAGES,
+        inflection.MACRO,
+        "inflection, SIGMORPHON 2016",
+    ),
 )
 
 
@@ -57,86 +71,95 @@ class Row(NamedTuple):
     """Of a mean over languages: whether all of them are in it."""
 
 
+class _Budget(NamedTuple):
+    """What runs of one row have in common; sorts by time first."""
+
+    seconds: float
+    members: int
+    cores: int
+    beam: int
+    clock: str
+
+
 def rows(results: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Return a row for each task that has a result, and for each family with several.
+    """Return a row for each task and budget that has a result, and for families with several.
+
+    Runs of one task with different budgets are rows of their own, the least first: together
+    they show what more time brings.
 
     Parameters
     ----------
     results : sequence of mappings
         Of finished runs, in any order.
     """
-    by_task: dict[str, list[Mapping[str, Any]]] = {}
+    alike: dict[tuple[str, _Budget], list[Mapping[str, Any]]] = {}
     for result in sorted(results, key=lambda one: one["seed"]):
-        by_task.setdefault(result["task"], []).append(result)
+        alike.setdefault((result["task"], _budget(result)), []).append(result)
+    tasks = list(dict.fromkeys(task for task, _ in alike))
+    budgets = sorted({budget for _, budget in alike})
     found = []
-    for task, runs in by_task.items():
+    for task in tasks:
         name, _, language = task.partition(":")
         recipe = find(name, language=language or None)
-        found.append(_row(task, recipe, runs))
-    for name, languages, published, title in _FAMILIES:
-        some = {
-            language: by_task[f"{name}:{language}"]
-            for language in languages
-            if f"{name}:{language}" in by_task
-        }
-        if len(some) > 1:
-            found.append(_mean(name, some, len(languages), published, title))
+        for budget in budgets:
+            if (task, budget) in alike:
+                found.append(_row(task, recipe, budget, alike[task, budget]))
+    for family in _FAMILIES:
+        for budget in budgets:
+            some = [
+                alike[f"{family.name}:{language}", budget]
+                for language in family.languages
+                if (f"{family.name}:{language}", budget) in alike
+            ]
+            if len(some) > 1:
+                found.append(_mean(family, budget, some))
     return found
 
 
-def _row(task: str, recipe: Recipe, runs: Sequence[Mapping[str, Any]]) -> Row:
-    first, measure = runs[0], recipe.measures[0].name
+def _row(task: str, recipe: Recipe, budget: _Budget, runs: Sequence[Mapping[str, Any]]) -> Row:
+    measure = recipe.measures[0].name
     return Row(
         task=task,
         title=recipe.title,
         measure=measure,
         ours=Spread.of([run["test"]["all"][measure] for run in runs]),
         one=Spread.of([run["test"]["one"][measure] for run in runs]),
-        grid=100.0 / first["test"]["all"]["examples"],
-        **_budget(first),
+        grid=100.0 / runs[0]["test"]["all"]["examples"],
+        **budget._asdict(),
         published=recipe.published,
     )
 
 
 def _mean(
-    name: str,
-    of_language: Mapping[str, Sequence[Mapping[str, Any]]],
-    languages: int,
-    published: Published,
-    title: str,
+    family: _Family, budget: _Budget, of_language: Sequence[Sequence[Mapping[str, Any]]]
 ) -> Row:
     """Return the mean over languages: of each seed first, so that it has a spread."""
-    measure = next(iter(published.values))
-    seeds = min(len(runs) for runs in of_language.values())
+    measure = next(iter(family.published.values))
+    seeds = min(len(runs) for runs in of_language)
 
     def spread(which: str) -> Spread:
         each = [
-            [runs[seed]["test"][which][measure] for runs in of_language.values()]
+            [runs[seed]["test"][which][measure] for runs in of_language]
             for seed in range(seeds)
         ]
         return Spread.of([sum(values) / len(values) for values in each])
 
-    first = next(iter(of_language.values()))[0]
-    examples = sum(runs[0]["test"]["all"]["examples"] for runs in of_language.values())
+    examples = sum(runs[0]["test"]["all"]["examples"] for runs in of_language)
     return Row(
-        task=name,
-        title=f"mean of {len(of_language)} languages, {title}",
+        task=family.name,
+        title=f"mean of {len(of_language)} languages, {family.title}",
         measure=measure,
         ours=spread("all"),
         one=spread("one"),
         grid=100.0 / examples,
-        **_budget(first),
-        published=(published,),
-        complete=len(of_language) == languages,
+        **budget._asdict(),
+        published=(family.published,),
+        complete=len(of_language) == len(family.languages),
     )
 
 
-def _budget(run: Mapping[str, Any]) -> dict[str, Any]:
-    budget = run["budget"]
-    return {
-        "seconds": budget["seconds"],
-        "clock": budget["clock"],
-        "cores": budget["cores"],
-        "members": budget["members"],
-        "beam": run["beam"],
-    }
+def _budget(run: Mapping[str, Any]) -> _Budget:
+    given = run["budget"]
+    return _Budget(
+        given["seconds"], given["members"], given["cores"], run["beam"], given["clock"]
+    )

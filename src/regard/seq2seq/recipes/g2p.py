@@ -45,6 +45,12 @@ _PUBLISHED = (
         f"Yao and Zweig 2015, {_GATHERED}",
     ),
     Published(
+        "attention, one model",
+        {"WER": 21.69, "PER": 5.04},
+        "Toshniwal and Livescu 2016",
+        note="not checked against the paper itself",
+    ),
+    Published(
         "attention, five models together",
         {"WER": 20.24, "PER": 4.69},
         f"Toshniwal and Livescu 2016, {_GATHERED}",
