@@ -76,11 +76,12 @@ def recipe() -> Recipe:
 
 
 def _job(seconds: float, seed: int) -> JobSettings:
-    # In a few minutes nothing is learnt by heart, and a small model sees the data more often.
-    # Half an hour is dozens of passes, which is enough for more. Dropout of 0.3 cost a model of
-    # this size more than it brought, even then.
-    is_short, is_long = seconds < 300, seconds >= 1800
-    hidden = 96 if is_short else 192 if is_long else 128
+    # Chosen on 10,000 words held out of the training part, a run each. In a minute a small model
+    # that sees the data more often is ahead (34.2 % of the words wrong against 36.2); in four,
+    # two wider layers are. Dropout of a tenth cost three points there (29.5 against 26.5), a
+    # rate of 5e-3 as much; 192 states instead of 128, 1.2.
+    is_short = seconds < 180
+    hidden = 96 if is_short else 128
     return JobSettings(
         source_symbols="chars",
         target_symbols="spaces",
@@ -91,13 +92,13 @@ def _job(seconds: float, seed: int) -> JobSettings:
             "d_s": 2 * hidden,
             "layers": 1 if is_short else 2,
             "d_attn": 128,
-            "dropout": 0.0 if is_short else 0.1,
+            "dropout": 0.0,
         },
         batch_tokens=1000,
         train=TrainConfig(
             steps=1_000_000,
             time_budget=seconds,
-            learning_rate=5e-3 if is_short else 3e-3,
+            learning_rate=5e-3 if is_short else 2e-3,
             decay="linear",
             final_share=0.0,
             label_smoothing=0.1,
