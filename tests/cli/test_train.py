@@ -283,3 +283,21 @@ def _tensors(path):
     from regard.seq2seq.tensors import load_tensors
 
     return {name: value.tolist() for name, value in load_tensors(path)[0].items()}
+
+
+@pytest.mark.parametrize(("dropout", "hinted"), [("0.1", True), ("0", False)])
+def test_few_passes_with_dropout_get_a_hint(data, tmp_path, capsys, dropout, hinted):
+    given = ["train", str(data), "--out", str(tmp_path / "m"), "--target-symbols", "spaces"]
+    assert run([*given, *TINY, "--dropout", dropout]) == 0
+    said = capsys.readouterr().err
+    assert ("compare --dropout 0" in said) == hinted
+    assert "each pair read about" in said
+
+
+def test_passes_are_steps_over_the_batches_of_one(data, tmp_path, capsys):
+    given = ["train", str(data), "--out", str(tmp_path / "m"), "--target-symbols", "spaces"]
+    # All pairs fit into one batch, so each step is a pass; two make a step.
+    batches = ["--batch-tokens", "100000", "--accumulate", "2", "--steps", "3"]
+    tiny = ["--hidden", "7", "--state", "11", "--dropout", "0"]
+    assert run([*given, *tiny, *batches, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passes"] == 6.0

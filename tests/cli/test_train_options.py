@@ -8,6 +8,7 @@ import torch
 
 from regard.cli.main import run
 from regard.cli.train_options import Duration
+from regard.cli.train_settings import task_of
 from regard.errors import InputError
 from regard.seq2seq.transducer import Transducer
 
@@ -174,3 +175,33 @@ def test_the_help_has_every_option_in_one_group(capsys):
     assert places[2] < said.index("--attention NAME") < places[3]
     assert places[5] < said.index("--resume   ")
     assert said.count("\n  --dev ") == 1
+
+
+def test_a_zero_is_an_option_that_was_given(data, tmp_path):
+    out = tmp_path / "m"
+    options = ("--steps", 3, "--dropout", 0, "--warm-up", 0, "--label-smoothing", 0)
+    assert _run("train", data, "--out", out, *TINY, *options) == 0
+    found = _settings(out)
+    assert found["model"]["dropout"] == 0
+    assert found["train"]["warm_up"] == 0
+    assert "--dropout 0" in json.loads((out / "config.json").read_text())["made_by"]["command"]
+
+
+def test_a_zero_that_a_recipe_does_not_take_is_refused(tmp_path, capsys):
+    out = tmp_path / "m"
+    assert _run("train", "names", "--out", out, "--dropout", 0, "--warm-up", 0) == 2
+    assert "the recipe `names` sets --dropout, --warm-up itself" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_false_and_none_are_options_that_were_not_given():
+    given = task_of(
+        "names",
+        preset=None,
+        time_budget=400.0,
+        seed=0,
+        tied=False,
+        dropout=None,
+        target_column=(),
+    )
+    assert given.settings == task_of("names", preset=None, time_budget=400.0, seed=0).settings

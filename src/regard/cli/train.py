@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
+_FEW_PASSES = 15
 _HOW = ("device", "tensorboard", "save_every", "ensemble", "jobs")  # decide no weight
 
 _TIMES = ("time_budget", "save_every")
@@ -149,8 +150,11 @@ def train(
         say(beside(task.recipe, scores["test"]))
     beam = f" --beam {task.beam}" if task.beam > 1 else ""
     steps, seconds = sum(r.steps for r in results), sum(r.seconds for r in results)
+    passes = results[0].passes
+    _hint_at_dropout(passes, transducer.description.model.dropout)
     click.echo(
-        f"{steps} steps, {seconds:.0f} CPU seconds of training; model in {out}\n"
+        f"{steps} steps, {seconds:.0f} CPU seconds of training, each pair read about "
+        f"{passes:.1f} times{' by each model' * (len(results) > 1)}; model in {out}\n"
         f"made by   {command}\n"
         f"try it    regard predict {as_argument(out)}{beam} -i - < words.txt",
         err=True,
@@ -227,7 +231,12 @@ def _tell(scores: dict[str, Any], results: "list[TrainResult]", form: str, out: 
     if form == "json":
         report: dict[str, Any] = {"model": out}
         members = [
-            {"steps": r.steps, "best_step": r.best_step, "averaged": list(r.averaged)}
+            {
+                "steps": r.steps,
+                "best_step": r.best_step,
+                "averaged": list(r.averaged),
+                "passes": round(r.passes, 2),
+            }
             for r in results
         ]
         report |= members[0] if len(members) == 1 else {"members": members}
@@ -237,6 +246,16 @@ def _tell(scores: dict[str, Any], results: "list[TrainResult]", form: str, out: 
     for name, rates in scores.items():
         said = "held-out, the best weights were chosen on it" if name == "dev" else "test"
         say(f"{said}\n{score_lines(rates)}")
+
+
+def _hint_at_dropout(passes: float, dropout: float) -> None:
+    # Measured on a hundred thousand words read some ten times: benchmarks/g2p_settings.py.
+    if dropout and passes < _FEW_PASSES:
+        click.echo(
+            f"hint: each pair was read only about {passes:.1f} times; dropout ({dropout:g}) "
+            "then tends to cost more than it brings: compare --dropout 0",
+            err=True,
+        )
 
 
 class _Watch:

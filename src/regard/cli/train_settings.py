@@ -102,7 +102,7 @@ def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task
     given: dict[str, Any] = {
         name: value
         for name, value in options.items()
-        if value not in (None, False, ()) or (name == "header" and value is False)
+        if _is_given(value) or (name == "header" and value is False)
     }
     _refuse_together(**given)
     where = {name: given.pop(name, None) for name in ("language", "data_dir")}
@@ -117,6 +117,11 @@ def task_of(data: str, preset: str | None, *, seed: int, **options: Any) -> Task
         settings = settings_of(recipe, seed=seed, **given)
         return Task(*recipe.load(), settings, recipe, recipe.members, recipe.beam)
     return _file(data, seed=seed, **given)
+
+
+def _is_given(value: Any) -> bool:
+    # By identity: 0 equals False, and who writes `--dropout 0` means it.
+    return not (value is None or value is False or value == ())
 
 
 def _preset(recipe: "Recipe", preset: str | None, *, seed: int, **given: Any) -> Task:

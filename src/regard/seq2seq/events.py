@@ -173,6 +173,8 @@ class TrainResult:
     history : tuple of Evaluation
     seconds : float
         CPU time of the training steps of this sitting, evaluation left out.
+    passes : float
+        How often each pair was read, about; 0 where the batches do not say.
     """
 
     steps: int
@@ -183,6 +185,7 @@ class TrainResult:
     seconds: float
     averaged: tuple[int, ...] = ()
     error_rate: float | None = None
+    passes: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,11 +201,13 @@ def train_pairs(
     check_memory(description.model, copies=max(1, training.average) + bool(training.ema))
     evaluate = HeldOut(description, _first(held_out, _LOOKED_AT), settings.metric)
     model = new_model(description.model, seed=training.seed)
+    batches = _batches(pairs, description, settings)
+    length = batches.epoch_length(0)
     with ExitStack() as closing:
         shown = [] if on_progress is None else [on_progress]
         trainer = Trainer(
             model.to(place),
-            _batches(pairs, description, settings),
+            batches,
             training,
             evaluate=evaluate,
             on_progress=_to_all(shown),
@@ -231,6 +233,7 @@ def train_pairs(
                 board = Board(Path(tensorboard), step=trainer.step)
                 shown.append(closing.enter_context(contextlib.closing(board)).show)
             result = trainer.run()
+            result = replace(result, passes=result.steps * training.accumulate / length)
         except Exception:
             if keeper is not None and world.is_first:
                 closing.close()
