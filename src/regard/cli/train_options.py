@@ -160,19 +160,27 @@ model_options = _grouped(
     click.option("--filter-width", type=_SIZE, help="Of --attention location; default 11."),
     click.option("--input-feeding", is_flag=True, help="For dot, general and concat."),
     click.option("--cell", type=click.Choice(["gru", "lstm"]), help="Default gru."),
-    click.option("--embedding", type=_SIZE, help="Size of a symbol's embedding; default 64."),
-    click.option("--hidden", type=_SIZE, help="Encoder state of one direction; default 96."),
     click.option(
-        "--state", type=_SIZE, help="Decoder state; default 160 (dot: twice --hidden)."
+        "--embedding", type=_SIZE, help="Size of a symbol's embedding; default 64 (*)."
     ),
-    click.option("--layers", type=_LAYERS, help="Of the encoder; default 1."),
+    click.option(
+        "--hidden", type=_SIZE, help="Encoder state of one direction; default 96 (*)."
+    ),
+    click.option(
+        "--state", type=_SIZE, help="Decoder state; default 160 (*; dot: twice --hidden)."
+    ),
+    click.option("--layers", type=_LAYERS, help="Of the encoder; default 1 (*)."),
     click.option("--decoder-layers", type=_LAYERS, help="Default 1."),
     click.option("--readout", type=_SIZE, help="Layer below the output layer; default none."),
     click.option("--one-direction", is_flag=True, help="Let the encoder read forwards only."),
     click.option(
         "--tied", is_flag=True, help="Target embedding and output layer are one matrix."
     ),
-    click.option("--dropout", type=_SHARE, help="Default 0.1, and 0.3 below 10,000 pairs."),
+    click.option(
+        "--dropout",
+        type=_SHARE,
+        help="Default 0.1; 0.3 below 10,000 pairs, 0 for many that are read seldom.",
+    ),
 )
 
 length_options = _grouped(
@@ -186,7 +194,10 @@ length_options = _grouped(
         help="Passes over the data, instead of --steps.",
     ),
     click.option(
-        "--time-budget", type=Duration(), help="Time to take instead, as 90s, 5m, 1h30m."
+        "--time-budget",
+        type=Duration(),
+        help="Time to take instead, as 90s, 5m, 1h30m. From 3m on, 50,000 pairs and more get "
+        "other defaults where (*) stands.",
     ),
     click.option(
         "--clock",
@@ -214,7 +225,7 @@ learning_options = _grouped(
     "Learning",
     click.option("--batch-tokens", type=_SIZE, help="Symbols in a batch; default 1000."),
     click.option("--accumulate", type=_SIZE, help="Batches in a step; default: one a process."),
-    click.option("--learning-rate", type=_POSITIVE, help="At its highest; default 0.005."),
+    click.option("--learning-rate", type=_POSITIVE, help="At its highest; default 0.005 (*)."),
     click.option(
         "--decay",
         type=click.Choice(["cosine", "linear", "constant"]),

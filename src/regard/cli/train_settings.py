@@ -179,6 +179,7 @@ def _settings(pairs: "Pairs", form: str, seed: int, given: dict[str, Any]) -> "J
     settings = settings_for(
         pairs,
         seed=seed,
+        seconds=given.get("time_budget"),
         **{names.get(name, name): given[name] for name in direct if name in given},
     )
     symbols = given.get("symbols", "chars")

@@ -5,6 +5,7 @@ import pytest
 from regard.errors import InputError
 from regard.seq2seq.job import describe
 from regard.seq2seq.pairs import Pairs
+from regard.seq2seq.recipes import g2p
 from regard.seq2seq.recipes.pairs import held_out_count, settings_for
 
 
@@ -40,6 +41,47 @@ def test_every_attention_has_sizes_that_fit(attention):
 def test_little_data_gets_more_dropout():
     small, large = (settings_for(_pairs(n)).model["dropout"] for n in (9_999, 10_000))
     assert small > large
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "dropout"),
+    [
+        (49_999, {"steps": 100}, 0.1),
+        (50_000, {"steps": 100}, 0.0),
+        (50_000, {"epochs": 14.9}, 0.0),
+        (50_000, {"epochs": 15.1}, 0.1),
+        (50_000, {"seconds": 60.0}, 0.0),
+        (50_000, {"seconds": 600.0}, 0.1),
+        (9_999, {"steps": 1}, 0.3),
+    ],
+)
+def test_much_data_that_is_read_seldom_gets_no_dropout(count, length, dropout):
+    assert settings_for(_pairs(count), **length).model["dropout"] == dropout
+    assert settings_for(_pairs(count), **length, dropout=0.2).model["dropout"] == 0.2
+
+
+def test_much_data_and_minutes_get_what_the_recipe_of_cmudict_has():
+    recipe = g2p.recipe().job(300.0, 0)
+    settings = settings_for(_pairs(50_000), seconds=300.0, dropout=0.0)
+    assert settings.model == recipe.model
+    for name in ("learning_rate", "label_smoothing", "decay", "final_share"):
+        assert getattr(settings.train, name) == getattr(recipe.train, name)
+
+
+@pytest.mark.parametrize(
+    ("count", "given"),
+    [
+        (49_999, {"seconds": 300.0}),
+        (50_000, {"seconds": 179.0}),
+        (50_000, {"steps": 4000}),
+        (50_000, {"seconds": 300.0, "d_hidden": 96}),
+    ],
+)
+def test_others_get_the_usual_model(count, given):
+    settings = settings_for(_pairs(count), **given)
+    assert "layers" not in settings.model
+    assert (settings.model["d_hidden"], settings.model["d_s"]) == (96, 160)
+    assert settings.train.learning_rate == 5e-3
 
 
 @pytest.mark.parametrize(
