@@ -12,6 +12,7 @@ from typing import Any
 
 from written import written
 
+from regard.seq2seq.bench.summary import rows
 from regard.seq2seq.bench.table import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,8 +26,9 @@ Each row is a recipe: `regard train NAME` does the same with one seed. Ours is t
 seeds, with the lowest and the highest. Weights are chosen on the dev part, numbers are of the
 test part, which nothing was chosen by. A published number stands with its source; numbers of
 systems that took hours or were tuned for each language are not made in the same time. Where
-several models answered together that is said, and the first of them alone stands beside. Where
-one seed stands, no other was run yet; what a seed changes is seen in the rows of three.
+several models answered together that is said, and the first of them alone stands beside.
+"""
+ALONE = """Where one seed stands, no other was run yet; what a seed changes is seen in the other rows.
 """
 
 
@@ -36,8 +38,9 @@ def page() -> str | None:
         return None
     report = _read(TASKS)
     machines = {_machine(result["machine"]) for result in report["results"]}
+    seeds = {row.ours.seeds for row in rows(report["results"])}
     parts = [
-        HEAD,
+        HEAD + (ALONE if 1 in seeds else ""),
         markdown(report["results"]),
         f"Made by `{report['command']}` on {'; '.join(sorted(machines))}.\n",
     ]
