@@ -28,7 +28,7 @@ test part, which nothing was chosen by. A published number stands with its sourc
 systems that took hours or were tuned for each language are not made in the same time. Where
 several models answered together that is said, and the first of them alone stands beside.
 """
-ALONE = """Where one seed stands, no other was run yet; what a seed changes is seen in the other rows.
+ALONE = """Where one seed stands, no other was run yet; the other rows show what a seed changes.
 """
 
 
