@@ -104,3 +104,13 @@ def test_bad_data_is_one_clean_message(model, tmp_path, capsys, content):
 def test_what_is_no_model_is_refused(data, tmp_path, capsys):
     assert run(["eval", str(tmp_path), str(data)]) == 2
     assert "config.json: there is no such file" in capsys.readouterr().err
+
+
+def test_bleu_of_answers_without_four_words_is_warned_of(model, data, tmp_path, capsys):
+    pytest.importorskip("sacrebleu")
+    assert run(["eval", str(model), str(data), "--metric", "bleu"]) == 0
+    assert "no reference has 4 words" in capsys.readouterr().err
+    longer = tmp_path / "longer.tsv"
+    longer.write_text("abcd\tA B C D\n", encoding="utf-8")
+    assert run(["eval", str(model), str(longer), "--metric", "bleu"]) == 0
+    assert "no reference" not in capsys.readouterr().err

@@ -175,3 +175,34 @@ def test_predicting_needs_no_pytorch(exports, form):
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)
     assert np.array(answer["weights"]).shape == (len(answer["target_symbols"]), 3)
+
+
+def test_pairs_to_check_on_have_features_where_the_model_reads_some(model, tmp_path, capsys):
+    pairs = tmp_path / "three.tsv"
+    pairs.write_text("abc\tA B C\tN;PL\nbca\tB C A\tN\n", encoding="utf-8")
+    out = tmp_path / "out"
+    asked = ("export", model, "--out", out, "--check", pairs, "--features-column", 3)
+    assert _run(*asked) == 2
+    assert "the model reads sources without features" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_sources_whose_attention_would_fill_the_memory_are_not_compared(
+    model, tmp_path, capsys
+):
+    pairs = tmp_path / "long.tsv"
+    pairs.write_text(f"abc\tA B C\n{'ab' * 1001}\tA\n", encoding="utf-8")
+    assert _run("export", model, "--out", tmp_path / "one.npz", "--check", pairs) == 0
+    captured = capsys.readouterr()
+    assert "1 pairs whose source is longer than 2,000 symbols" in captured.err
+    assert "of 1 greedy answers" in captured.out
+    card = (tmp_path / "one.MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "| one.npz |" in card
+    assert "model.npz" not in card
+
+
+def test_pairs_that_are_all_too_long_are_refused(model, tmp_path, capsys):
+    pairs = tmp_path / "long.tsv"
+    pairs.write_text(f"{'ab' * 1001}\tA\n", encoding="utf-8")
+    assert _run("export", model, "--out", tmp_path / "out", "--check", pairs) == 2
+    assert "every source is longer than 2,000 symbols" in capsys.readouterr().err

@@ -521,3 +521,14 @@ def test_ctrl_c_leaves_no_half_of_an_output(model, tmp_path):
         assert process.wait(timeout=60) == 130
     assert err == b"interrupted\n"
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [("abc", "features behind a tab"), ("abc\t", "features behind a tab"), ("\tN", "text")],
+)
+def test_a_text_without_its_half_is_warned_of(inflector, capsys, text, lacking):
+    assert _run("predict", inflector, text) == 0
+    assert f"input 1 has no {lacking}" in capsys.readouterr().err
+    assert _run("predict", inflector, "abc\tN") == 0
+    assert "has no" not in capsys.readouterr().err

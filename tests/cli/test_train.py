@@ -301,3 +301,25 @@ def test_passes_are_steps_over_the_batches_of_one(data, tmp_path, capsys):
     tiny = ["--hidden", "7", "--state", "11", "--dropout", "0"]
     assert run([*given, *tiny, *batches, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["passes"] == 6.0
+
+
+def test_a_finished_model_without_its_training_state_is_not_written_over(
+    data, tmp_path, capsys
+):
+    out = tmp_path / "m"
+    given = ["train", data, "--out", out, "--target-symbols", "spaces", *TINY]
+    assert _run(*given) == 0
+    for path in out.glob("training.*"):
+        path.unlink()
+    before = (out / "model.safetensors").read_bytes()
+    assert _run(*given, "--resume") == 2
+    said = capsys.readouterr().err
+    assert "there is a model, but not what --resume goes on from" in said
+    assert "--force" in said
+    assert (out / "model.safetensors").read_bytes() == before
+
+
+def test_a_time_that_was_over_at_once_is_warned_of(data, tmp_path, capsys):
+    given = ["train", data, "--out", tmp_path / "m", "--target-symbols", "spaces"]
+    assert _run(*given, "--hidden", 7, "--time-budget", "0.01s") == 0
+    assert "has hardly begun to learn" in capsys.readouterr().err

@@ -205,3 +205,9 @@ def test_false_and_none_are_options_that_were_not_given():
         target_column=(),
     )
     assert given.settings == task_of("names", preset=None, time_budget=400.0, seed=0).settings
+
+
+def test_two_unicode_forms_are_refused(data, tmp_path, capsys):
+    given = ("--no-nfc", "--normal-form", "NFC")
+    assert _run("train", data, "--out", tmp_path / "m", *given) == 2
+    assert "--no-nfc and --normal-form contradict each other" in capsys.readouterr().err

@@ -177,6 +177,11 @@ class Writer:
             self._write(self._source(text) + "\t" if text else "")
 
     def _report(self, prediction: "Prediction") -> None:
+        if self._transducer.description.source.features:
+            text, _, behind = prediction.source.partition("\t")
+            if not (text.strip() and behind.strip()):
+                lacking = "features behind a tab" if text.strip() else "text before the tab"
+                self._warn(f"has no {lacking}; the model never saw the like")
         if prediction.unknown:
             self._with_unknown += 1
             new = [symbol for symbol in prediction.unknown if symbol not in self._reported]

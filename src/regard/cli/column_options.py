@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from regard.seq2seq.pairs import Columns
+from regard.errors import InputError, explain
 
-__all__ = ["COLUMN_OPTIONS", "chosen_columns", "column_options"]
+if TYPE_CHECKING:
+    from regard.seq2seq.pairs import Columns, Pairs
+    from regard.seq2seq.vocab import Vocab
+
+__all__ = ["COLUMN_OPTIONS", "chosen_columns", "column_options", "pairs_for"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -88,3 +91,43 @@ def chosen_columns(
         features=several(features_column),
         header=header,
     )
+
+
+def pairs_for(vocab: "Vocab", data: str, *, file_format: str | None, **columns: Any) -> "Pairs":
+    """Read pairs that a model is scored on.
+
+    Parameters
+    ----------
+    vocab : Vocab
+        Of the model's sources.
+    data : str
+        The file.
+    file_format, **columns
+        As the options gave them.
+
+    Raises
+    ------
+    InputError
+        The file is refused, or has features and the model reads none, or the other way round.
+    """
+    from regard.seq2seq.pairs import read_pairs
+
+    pairs = read_pairs(
+        data,
+        normal_form=vocab.normal_form,
+        columns=chosen_columns(**columns),
+        file_format=file_format,
+    )
+    if pairs.features is not vocab.features:
+        reads = "sources with features" if vocab.features else "sources without features"
+        raise InputError(
+            explain(
+                f"{data}: the model reads {reads}",
+                expected="--features-column, the column that has them"
+                if vocab.features
+                else "no --features-column",
+                got="--features-column" if pairs.features else "no --features-column",
+                because="a model is scored on what it was trained to read",
+            )
+        )
+    return pairs

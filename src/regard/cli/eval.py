@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.answering import DONE
-from regard.cli.column_options import COLUMN_OPTIONS, chosen_columns, column_options
+from regard.cli.column_options import COLUMN_OPTIONS, column_options, pairs_for
 from regard.cli.example import ExampleCommand
 from regard.cli.options import THREADS, Number, Where
 from regard.cli.search_options import (
@@ -18,7 +18,6 @@ from regard.cli.search_options import (
     with_option,
 )
 from regard.cli.streams import say
-from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
     from regard.seq2seq.evaluation import Evaluation
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate"]
 
+_RUN = 4  # words that BLEU looks at together
 _MEASURES = {
     "symbol_error_rate": "symbol error rate",
     "exact_match_error": "exact-match error",
@@ -110,8 +110,15 @@ def evaluate(
         min_length=search.min_length,
         max_length=search.max_length,
     )
-    pairs = _pairs(data, transducer, {name: given[name] for name in COLUMN_OPTIONS})
+    columns = {name: given[name] for name in COLUMN_OPTIONS}
+    pairs = pairs_for(transducer.description.source, data, **columns)
     _warn_of_unknown(data, pairs, transducer, unknown)
+    if "bleu" in metrics and all(len(target.split()) < _RUN for _, target in pairs.items):
+        click.echo(
+            f"warning: {data}: no reference has {_RUN} words, and bleu counts runs of "
+            f"{_RUN}: it is 0 whatever is answered; chrf compares letters",
+            err=True,
+        )
     found = answered(transducer, pairs, search=search, constraint=constraint, unknown=unknown)
     report = _report(found, metrics, bootstrap)
     report |= {"by_length": _lengths(found)} if by_length else {}
@@ -121,32 +128,6 @@ def evaluate(
     else:
         say("\n".join([data, *_lines(found, report)]))
     return 0
-
-
-def _pairs(data: str, transducer: "Rewriter", given: dict[str, Any]) -> Any:
-    from regard.seq2seq.pairs import read_pairs
-
-    file_format = given.pop("file_format")
-    vocab = transducer.description.source
-    pairs = read_pairs(
-        data,
-        normal_form=vocab.normal_form,
-        columns=chosen_columns(**given),
-        file_format=file_format,
-    )
-    if pairs.features is not vocab.features:
-        reads = "sources with features" if vocab.features else "sources without features"
-        raise InputError(
-            explain(
-                f"{data}: the model reads {reads}",
-                expected="--features-column, the column that has them"
-                if vocab.features
-                else "no --features-column",
-                got="--features-column" if pairs.features else "no --features-column",
-                because="a model is scored on what it was trained to read",
-            )
-        )
-    return pairs
 
 
 def _warn_of_unknown(data: str, pairs: Any, transducer: "Rewriter", unknown: str) -> None:

@@ -1,11 +1,12 @@
 """``regard export``: make of a trained model what runs without PyTorch."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import chosen_columns, column_options
+from regard.cli.column_options import column_options, pairs_for
 from regard.cli.example import ExampleCommand
 from regard.cli.options import Where
 from regard.cli.streams import say
@@ -13,10 +14,13 @@ from regard.errors import InputError, explain
 
 if TYPE_CHECKING:
     from regard.seq2seq.export.export import Export
+    from regard.seq2seq.pairs import Pairs
+    from regard.seq2seq.transducer import Transducer
 
 __all__ = ["export"]
 
 _CARD = "MODEL_CARD.md"
+_LONGEST = 2000  # symbols of a source, as `regard predict` answers without being told otherwise
 
 _EXAMPLE = """
 regard export my-model --to numpy --int8 --out my-export --check held-out.tsv
@@ -86,7 +90,6 @@ def export(
         )
     from regard.seq2seq.export.card import card_of
     from regard.seq2seq.export.export import FORMS, export_model, shipped
-    from regard.seq2seq.pairs import read_pairs
     from regard.seq2seq.transducer import Transducer
 
     directory = path.parent if alone else path
@@ -96,12 +99,7 @@ def export(
     transducer = Transducer.load(model)
     pairs = None
     if check is not None:
-        pairs = read_pairs(
-            check,
-            normal_form=transducer.description.source.normal_form,
-            columns=chosen_columns(**given),
-            file_format=file_format,
-        )
+        pairs = _checked_on(transducer, check, file_format=file_format, **given)
     numbers = "int8" if int8 else "float16" if float16 else "float32"
     found = export_model(transducer, model, to=to, numbers=numbers, pairs=pairs)
     text = card_of(shipped(transducer.description), found, name=path.name, licence=licence)
@@ -109,6 +107,27 @@ def export(
     for line in _lines(found, places, card):
         say(line)
     return 0
+
+
+def _checked_on(transducer: "Transducer", check: str, **how: Any) -> "Pairs":
+    """Read the pairs of --check, without sources whose attention would fill the memory."""
+    vocab = transducer.description.source
+    pairs = pairs_for(vocab, check, **how)
+    kept = tuple(item for item in pairs.items if len(vocab.split(item[0])) <= _LONGEST)
+    left_out = len(pairs.items) - len(kept)
+    if not kept:
+        raise _refused(
+            f"{check}: every source is longer than {_LONGEST:,} symbols",
+            "some that are shorter",
+            f"{left_out:,} longer ones",
+        )
+    if left_out:
+        click.echo(
+            f"warning: {check}: {left_out:,} pairs whose source is longer than {_LONGEST:,} "
+            "symbols are not compared, nor scored",
+            err=True,
+        )
+    return replace(pairs, items=kept)
 
 
 def _require_room(directory: Path, places: list[Path], *, force: bool) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 _FEW_PASSES = 15
+_HARDLY_BEGUN = 50  # steps
 _HOW = ("device", "tensorboard", "save_every", "ensemble", "jobs")  # decide no weight
 
 _TIMES = ("time_budget", "save_every")
@@ -151,7 +152,7 @@ def train(
     beam = f" --beam {task.beam}" if task.beam > 1 else ""
     steps, seconds = sum(r.steps for r in results), sum(r.seconds for r in results)
     passes = results[0].passes
-    _hint_at_dropout(passes, transducer.description.model.dropout)
+    _advise(results, task.settings.train.time_budget, transducer.description.model.dropout)
     click.echo(
         f"{steps} steps, {seconds:.0f} CPU seconds of training, each pair read about "
         f"{passes:.1f} times{' by each model' * (len(results) > 1)}; model in {out}\n"
@@ -248,7 +249,15 @@ def _tell(scores: dict[str, Any], results: "list[TrainResult]", form: str, out: 
         say(f"{said}\n{score_lines(rates)}")
 
 
-def _hint_at_dropout(passes: float, dropout: float) -> None:
+def _advise(results: "list[TrainResult]", budget: float, dropout: float) -> None:
+    """Say what the length of the run should make one think about."""
+    steps, passes = min(r.steps for r in results), results[0].passes
+    if budget and steps < _HARDLY_BEGUN:
+        click.echo(
+            f"warning: the time was over after {steps} steps: the model has hardly begun to "
+            "learn; give it more",
+            err=True,
+        )
     # Measured on a hundred thousand words read some ten times: benchmarks/g2p_settings.py.
     if dropout and passes < _FEW_PASSES:
         click.echo(

@@ -232,6 +232,15 @@ def _refuse_together(**given: Any) -> None:
                 help="leave one out",
             )
         )
+    if "no_nfc" in given and given.get("normal_form", "none") != "none":
+        raise InputError(
+            explain(
+                "--no-nfc and --normal-form contradict each other",
+                expected="one of the two",
+                got=f"--no-nfc and --normal-form {given['normal_form']}",
+                help="leave one out",
+            )
+        )
     if "time_budget" in given and "epochs" in given:
         raise InputError(
             explain(

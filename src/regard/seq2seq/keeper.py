@@ -4,6 +4,7 @@ import contextlib
 from contextlib import ExitStack
 from pathlib import Path
 
+from regard.errors import InputError, explain
 from regard.files import is_leftover
 from regard.seq2seq.checkpoint import (
     FILES,
@@ -87,9 +88,22 @@ class Keeper:
         Raises
         ------
         InputError
-            The file is damaged.
+            The file is damaged, or is not there though weights are.
         """
         if not (self._directory / "training.safetensors").exists():
+            # The state is always saved first, so somebody took it away.
+            if (self._directory / "model.safetensors").exists():
+                raise InputError(
+                    explain(
+                        f"{self._directory}: there is a model, but not what --resume goes on "
+                        "from",
+                        expected="training.safetensors beside model.safetensors",
+                        got="model.safetensors alone",
+                        because="beginning anew would write over the model",
+                        help="bring the file back, train to another --out, or begin anew with "
+                        "--force",
+                    )
+                )
             return None
         self._loaded = load_training(self._directory)
         return self._loaded

@@ -27,6 +27,10 @@ def test_keys_can_be_chosen_and_features_are_a_text_or_a_list(write):
 
 GOOD = '{"source": "a", "target": "A"}\n'
 BAD = {
+    "a key twice": (
+        '{"source": "a", "source": "z", "target": "A"}',
+        ["the key 'source' is there more than once", "each key once"],
+    ),
     "a missing key": ('{"source": "a"}', ["no key 'target'", "'source'"]),
     "no keys": ("{}", ["no key 'source'"]),
     "a number": ('{"source": 1, "target": "A"}', ["'source' has the wrong type", "1"]),

@@ -64,7 +64,7 @@ def card_of(
         "What it is": _what(description, export),
         "Licence": licence or "Not stated. Ask whoever gave you this model.",
         "Data": "\n".join(_data(description.made_by)),
-        "Files": "\n".join(_files(export)),
+        "Files": "\n".join(_files(export, name)),
         "Agreement with the trained model": _agreement(export),
         "Quality": _quality(export),
         "Speed": _speed(export),
@@ -110,10 +110,12 @@ def _data(made_by: dict[str, Any]) -> Iterator[str]:
             yield f"| {part} | {data.get('name', '')} | {shown} | `{data.get('sha256', '')}` |"
 
 
-def _files(export: Export) -> Iterator[str]:
+def _files(export: Export, called: str) -> Iterator[str]:
     yield "| file | bytes | sha256 |\n|---|---|---|"
+    alone = called.endswith(".npz")  # one file, under the name that it was given
     for name, data in export.files.items():
-        yield f"| {name} | {len(data):,} | `{hashlib.sha256(data).hexdigest()}` |"
+        shown, digest = called if alone else name, hashlib.sha256(data).hexdigest()
+        yield f"| {shown} | {len(data):,} | `{digest}` |"
 
 
 def _agreement(export: Export) -> str:

@@ -12,7 +12,7 @@ __all__ = ["of_comparing", "of_leaks"]
 _REPEATED = (
     "warning",
     "pairs that an earlier line has already",
-    "take the repeats out: they count twice in training and in a score",
+    "take the repeats out: they count twice in training",
 )
 _SEVERAL = (
     "note",

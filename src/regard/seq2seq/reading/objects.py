@@ -64,9 +64,25 @@ def _record(number: int, text: str, keys: dict[str, list[str]]) -> Record | Faul
     return Record(number, source, tuple(targets))
 
 
+def _keys_once(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python's reader keeps the last of several, which is a guess.
+    form = dict(entries)
+    if len(form) < len(entries):
+        names = [name for name, _ in entries]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Wrong(
+            "json",
+            f"the key {twice!r} is there more than once",
+            "each key once; several references are a list",
+            f"keys {', '.join(map(repr, names))}",
+            "leave all but one out",
+        )
+    return form
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
-        form = json.loads(text)
+        form = json.loads(text, object_pairs_hook=_keys_once)
     except (ValueError, RecursionError) as error:
         what = (
             "a JSON object is split over lines" if text.strip() in "[{" else "this is no JSON"
