@@ -44,6 +44,9 @@ def test_the_other_commands_work(place, monkeypatch):
     blocks = re.findall(r"```console\n(.*?)```", PAGE, re.S)[1:]
     commands = [c for block in blocks for c in re.findall(r"^\$ (regard [^#\n]*)", block, re.M)]
     assert len(commands) == 6
+    if not (place / "aligner").exists():  # the first test may run in another process
+        first = re.search(r"^\$ regard (align train .*)", PAGE, re.M)[1]
+        assert run(shlex.split(first)) == 0
     for command in commands:
         words = shlex.split(command)[1:]
         assert run([*words, "--force"]) == 0
