@@ -13,7 +13,7 @@ from regard.cli.align_options import (
 )
 from regard.cli.column_options import COLUMN_OPTIONS, chosen_columns, column_options
 from regard.cli.example import ExampleCommand
-from regard.cli.options import THREADS, Number, Where
+from regard.cli.options import LONGEST, THREADS, Number, Where
 from regard.cli.search_options import with_option
 from regard.cli.streams import refuse_existing
 from regard.errors import InputError, explain
@@ -64,7 +64,7 @@ _SHOWN = 20  # lines or symbols in a warning
     help="What to do with source symbols that the model never saw.",
 )
 @column_options
-@click.option("--longest", type=Number(int, 1, 100_000), default=2000, show_default=True)
+@click.option("--longest", type=Number(int, 1, 100_000), default=LONGEST, show_default=True)
 @click.option("--threads", type=THREADS, default=1, show_default=True)
 def words(
     *,

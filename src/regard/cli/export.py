@@ -8,7 +8,7 @@ import click
 
 from regard.cli.column_options import column_options, pairs_for
 from regard.cli.example import ExampleCommand
-from regard.cli.options import Where
+from regard.cli.options import LONGEST, Where
 from regard.cli.streams import say
 from regard.errors import InputError, explain
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 _CARD = "MODEL_CARD.md"
-_LONGEST = 2000  # symbols of a source, as `regard predict` answers without being told otherwise
 
 _EXAMPLE = """
 regard export my-model --to numpy --int8 --out my-export --check held-out.tsv
@@ -113,17 +112,17 @@ def _checked_on(transducer: "Transducer", check: str, **how: Any) -> "Pairs":
     """Read the pairs of --check, without sources whose attention would fill the memory."""
     vocab = transducer.description.source
     pairs = pairs_for(vocab, check, **how)
-    kept = tuple(item for item in pairs.items if len(vocab.split(item[0])) <= _LONGEST)
+    kept = tuple(item for item in pairs.items if len(vocab.split(item[0])) <= LONGEST)
     left_out = len(pairs.items) - len(kept)
     if not kept:
         raise _refused(
-            f"{check}: every source is longer than {_LONGEST:,} symbols",
+            f"{check}: every source is longer than {LONGEST:,} symbols",
             "some that are shorter",
             f"{left_out:,} longer ones",
         )
     if left_out:
         click.echo(
-            f"warning: {check}: {left_out:,} pairs whose source is longer than {_LONGEST:,} "
+            f"warning: {check}: {left_out:,} pairs whose source is longer than {LONGEST:,} "
             "symbols are not compared, nor scored",
             err=True,
         )

@@ -7,7 +7,7 @@ import click
 
 from regard.errors import InputError, explain
 
-__all__ = ["STEPS", "THREADS", "Number", "Where"]
+__all__ = ["LONGEST", "STEPS", "THREADS", "Number", "Where"]
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic in newer clicks only
@@ -118,6 +118,9 @@ class Where(click.Path):
             )
         return str(value)
 
+
+LONGEST = 2000
+"""Symbols of a text that verbs take without being told otherwise: attention grows squared."""
 
 STEPS = Number(int, 1, 10**9)
 # More threads than any machine has cores; far above, the thread library crashes.

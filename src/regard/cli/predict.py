@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from regard.cli.example import ExampleCommand
-from regard.cli.options import THREADS, Number, Where
+from regard.cli.options import LONGEST, THREADS, Number, Where
 from regard.cli.search_options import (
     SEARCH_OPTIONS,
     chosen_constraint,
@@ -44,7 +44,7 @@ echo ATTENTION | regard predict my-model --format json --nbest 3 --align
 @click.option(
     "--longest",
     type=Number(int, 1, 100_000),
-    default=2000,
+    default=LONGEST,
     show_default=True,
     help="Symbols that a text may have; time and memory grow with the square.",
 )

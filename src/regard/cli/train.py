@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
-_FEW_PASSES = 15
 _HARDLY_BEGUN = 50  # steps
 _HOW = ("device", "tensorboard", "save_every", "ensemble", "jobs")  # decide no weight
 
@@ -251,6 +250,8 @@ def _tell(scores: dict[str, Any], results: "list[TrainResult]", form: str, out: 
 
 def _advise(results: "list[TrainResult]", budget: float, dropout: float) -> None:
     """Say what the length of the run should make one think about."""
+    from regard.seq2seq.recipes.pairs import FEW_PASSES
+
     steps, passes = min(r.steps for r in results), results[0].passes
     if budget and steps < _HARDLY_BEGUN:
         click.echo(
@@ -258,8 +259,7 @@ def _advise(results: "list[TrainResult]", budget: float, dropout: float) -> None
             "learn; give it more",
             err=True,
         )
-    # Measured on a hundred thousand words read some ten times: benchmarks/g2p_settings.py.
-    if dropout and passes < _FEW_PASSES:
+    if dropout and passes < FEW_PASSES:
         click.echo(
             f"hint: each pair was read only about {passes:.1f} times; dropout ({dropout:g}) "
             "then tends to cost more than it brings: compare --dropout 0",

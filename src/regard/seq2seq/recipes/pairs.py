@@ -8,16 +8,19 @@ from regard.seq2seq.job import JobSettings
 from regard.seq2seq.pairs import Pairs
 from regard.seq2seq.settings import TrainConfig
 
-__all__ = ["HELD_OUT", "held_out_count", "settings_for"]
+__all__ = ["FEW_PASSES", "HELD_OUT", "held_out_count", "settings_for"]
 
 HELD_OUT = 2000
 """Sources to hold out at most, when no file of them is given."""
+
+FEW_PASSES = 15
+"""Passes over much data below which dropout costs more than it brings
+(``benchmarks/g2p_settings.py``)."""
 
 _EPOCHS = 40
 _STEPS = (600, 4000)  # what the epochs come to is kept between these
 _SMALL = 10_000  # pairs; below that a model learns by heart and wants more dropout
 _LARGE = 50_000  # pairs; from that on minutes are few passes, as for the recipe of CMUdict
-_FEW_PASSES = 15
 _PACE = 25_000  # symbols a second of one core, to guess how often a budget reads the data
 _MINUTES = 180.0  # seconds, from which on large data repay a larger model
 _LOOKS = 8
@@ -99,7 +102,7 @@ def settings_for(
     is_large = len(pairs) >= _LARGE
     done = steps if seconds is None else seconds * _PACE / max(1, batch_tokens)
     if dropout is None:
-        is_seldom = is_large and done < _FEW_PASSES * per_epoch
+        is_seldom = is_large and done < FEW_PASSES * per_epoch
         dropout = 0.3 if len(pairs) < _SMALL else 0.0 if is_seldom else 0.1
     # Sizes that somebody chose are theirs; the layer goes with ours.
     is_wide = d_hidden is None and is_large and seconds is not None and seconds >= _MINUTES
