@@ -33,14 +33,13 @@ INLINE void gradient_block(const float* E, const float* F, const float* grad, in
         h = tangent_of<kind>(e[q] + f);
         h2 = tangent_of<kind>(e2[q] + f2);
       }
-      V sh = s * h, sh2 = s * h2;
-      V slope = s - sh * h, slope2 = s - sh2 * h2;
-      by_q[q] += slope;
-      by_q2[q] += slope2;
-      by_k += slope;
-      by_k2 += slope2;
-      by_v += sh;
-      by_v2 += sh2;
+      V slope = 1.0f - h * h, slope2 = 1.0f - h2 * h2;
+      by_q[q] += s * slope;
+      by_q2[q] += s * slope2;
+      by_k += s * slope;
+      by_k2 += s * slope2;
+      by_v += s * h;
+      by_v2 += s * h2;
     }
     store(d_k + k * W, by_k);
     store(d_k + k * W + L, by_k2);
