@@ -37,13 +37,15 @@ def test_products_are_those_of_the_bits_of_their_index(xp):
     assert found.tolist() == expected
 
 
-def test_exponentials_put_features_first_and_stop_at_the_limit():
-    x = np.arange(2 * 3 * 5, dtype=np.float64).reshape(2, 3, 5) / 7
+def test_exponentials_of_keys_follow_those_of_queries_and_stop_at_the_limit():
+    query = np.arange(2 * 3 * 5, dtype=np.float64).reshape(2, 3, 5) / 7
+    key = np.full((2, 7, 5), -0.75)
     shift, limit = np.full((2, 1, 5), -1.0), np.full((2, 1, 5), 2.5)
-    found = exponentials(x, shift, limit)
-    assert found.shape == (5, 2, 3)
-    assert found[3, 1, 2] == pytest.approx(math.exp(2 * 2.5))  # 28/7 - 1 = 3 is beyond
-    assert found[4, 0, 1] == pytest.approx(math.exp(2 * (9 / 7 - 1)))
+    found = exponentials(query, key, shift, limit)
+    assert found.shape == (2, 3 + 7, 5)
+    assert found[1, 2, 3] == pytest.approx(math.exp(2 * 2.5))  # 28/7 - 1 = 3 is beyond
+    assert found[0, 1, 4] == pytest.approx(math.exp(2 * (9 / 7 - 1)))
+    assert found[1, 3:, :] == pytest.approx(math.exp(2 * 0.25))  # away from the shift
 
 
 def test_ranges_follow_the_narrower_side_and_clamp_the_wider():

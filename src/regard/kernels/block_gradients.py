@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from regard.axes import Array, device_of, namespace
-from regard.kernels.blocks import BLOCK, plan_for, spans
-from regard.kernels.buffers import Reused
+from regard.kernels.blocks import BLOCK, plan_for
+from regard.kernels.buffers import Reused, spans
 from regard.kernels.grouped import survey, unit_of
 
 __all__ = ["additive_gradients"]
@@ -91,14 +91,16 @@ def _by_squares(
     blocks = Reused(query)
     plan = plan_for(T_dec, T_enc, d_attn, split=True, size=2 * BLOCK)
     for here in spans(n, plan.examples):
-        E = blocks.exponentials("E", query[here], shift[here], limit[here])
-        F = blocks.exponentials("F", key[here], -shift[here], limit[here])
+        sides = blocks.exponentials(query[here], key[here], shift[here], limit[here])
+        turned = blocks.turned(sides)
+        E, F = turned[..., :T_dec], turned[..., T_dec:]
         g = grad[here]
         # Features first, as the products come; turned once at the end.
         by_query = blocks.empty("by_query", (d_attn, g.shape[0], 2, T_dec))
         by_key = blocks.empty("by_key", (d_attn, g.shape[0], 1, T_enc))
         by_key[...] = 0
-        left, right = blocks.squares("left", E), blocks.squares("right", F)
+        squares = blocks.squares("squares", turned)
+        left, right = squares[..., :T_dec], squares[..., T_dec:]
         right[1] *= 2
         queries = xp.permute_dims(left, (1, 2, 3, 0))
         keys = xp.permute_dims(right, (1, 2, 0, 3))

@@ -5,18 +5,16 @@ beyond the arguments and the scores is that of the exponentials and of a few blo
 PyTorch reuse the blocks; libraries whose arrays cannot be written to make new ones.
 """
 
-from collections.abc import Iterator
 from itertools import groupby
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from regard.axes import Array, device_of, namespace
-from regard.kernels.buffers import buffers_for
+from regard.kernels.buffers import Plan, buffers_for, spans
 from regard.kernels.grouped import coefficients, survey, unit_of
 
-__all__ = ["BLOCK", "Plan", "additive_scores", "pays", "plan_for", "spans"]
+__all__ = ["BLOCK", "additive_scores", "pays", "plan_for"]
 
 # Numbers in a block. A few blocks are in use at once, and all should stay in the second cache.
 BLOCK = 2**17
@@ -86,14 +84,6 @@ def _largest_group(T_dec: int, T_enc: int) -> int:
     return next((group for group, least in _WORTH if ratio >= least), 0)
 
 
-class Plan(NamedTuple):
-    """How much goes into one block: examples, groups of features, queries."""
-
-    examples: int
-    groups: int
-    queries: int
-
-
 def plan_for(T_dec: int, T_enc: int, groups: int, *, split: bool, size: int = BLOCK) -> Plan:
     """Return blocks of about `size` numbers; queries are only told apart if `split`."""
     whole = groups * T_dec * T_enc
@@ -107,37 +97,22 @@ def _by_groups(
     query: Array, key: Array, shift: Array, limit: Array, *, v: Array, group: int
 ) -> Array:
     """Return scores (n, T_dec, T_enc), with this many features sharing a division."""
-    xp = namespace(query)
     n, T_dec, d_attn = query.shape
     T_enc = key.shape[1]
     groups = -(-d_attn // group)
     blocks = buffers_for(query)
     counts = coefficients(_in_groups(v[:, None, None], group)[..., 0, 0])[..., None, None]
     plan = plan_for(T_dec, T_enc, groups, split=blocks.writable)
-    kind = {"dtype": query.dtype, "device": device_of(query)}
-    ones = xp.ones((1, groups), **kind)
+    # Exponentials are made for many examples at once if these are short.
+    prepared = max(1, BLOCK // ((T_dec + T_enc) * d_attn * plan.examples)) * plan.examples
     parts = []
-    for here in spans(n, plan.examples):
-        E = blocks.exponentials("E", query[here, ...], shift[here, ...], limit[here, ...])
-        F = blocks.exponentials("F", key[here, ...], -shift[here, ...], limit[here, ...])
-        E, F = _in_groups(E, group), _in_groups(F, group)
-        total = xp.zeros((here.stop - here.start, T_dec, T_enc), **kind)
-        queries, keys = blocks.products("queries", E), blocks.products("keys", F)
-        counted = blocks.multiply("counted", keys, counts)
-        queries = xp.permute_dims(queries, (1, 2, 3, 0))
-        keys, counted = (xp.permute_dims(each, (1, 2, 0, 3)) for each in (keys, counted))
-        for some in spans(groups, plan.groups):
-            size = some.stop - some.start
-            left, right, upper = (each[some, ...] for each in (queries, keys, counted))
-            for rows in spans(T_dec, plan.queries):
-                below = blocks.matmul("below", left[..., rows, :], right)
-                above = blocks.matmul("above", left[..., rows, :], upper)
-                quotients = blocks.divide("above", above, below)
-                # A product sums faster than a sum.
-                flat = xp.reshape(quotients, (size, -1))
-                summed = blocks.matmul("summed", ones[:, :size], flat)
-                total = blocks.accumulate(total, rows, summed)
-        parts.append(total)
+    for some in spans(n, prepared):
+        sides = blocks.exponentials(*(each[some, ...] for each in (query, key, shift, limit)))
+        for here in spans(sides.shape[0], plan.examples):
+            factors = _in_groups(blocks.turned(sides[here, ...]), group)
+            both = blocks.products("products", factors)
+            counted = blocks.multiply("counted", both[..., T_dec:], counts)
+            parts.append(blocks.quotients(both[..., :T_dec], both[..., T_dec:], counted, plan))
     return _joined(parts, axis=0)
 
 
@@ -168,12 +143,6 @@ def _by_tangents(query: Array, key: Array, v: Array) -> Array:
             rows.append(xp.matmul(blocks.tanh("pairs", pairs), v))
         parts.append(_joined(rows, axis=1))
     return _joined(parts, axis=0)
-
-
-def spans(n: int, step: int) -> Iterator[slice]:
-    """Yield slices that cut n into parts of this length, the last one shorter."""
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
 
 
 def _joined(parts: list[Array], *, axis: int) -> Array:

@@ -134,20 +134,20 @@ def squares_fit(ranges: Ranges) -> Array:
     return suits & (2 * most <= _LARGEST)
 
 
-def exponentials(x: Array, shift: Array, limit: Array) -> Array:
-    """Return e^{2 (x + shift)}, clamped by `limit`, with the features first.
+def exponentials(query: Array, key: Array, shift: Array, limit: Array) -> Array:
+    """Return e^{2 (query + shift)} and, behind them, e^{2 (key - shift)}, clamped by `limit`.
 
     Parameters
     ----------
-    x : (examples, T, d_attn)
+    query, key : (examples, T_dec, d_attn), (examples, T_enc, d_attn)
     shift, limit : (examples, 1, d_attn)
 
     Returns
     -------
-    factors : (d_attn, examples, T)
+    factors : (examples, T_dec + T_enc, d_attn)
     """
-    xp = namespace(x)
-    return xp.permute_dims(xp.exp(2 * clamp(x + shift, limit)), (2, 0, 1))
+    xp = namespace(query)
+    return xp.exp(2 * clamp(xp.concat([query + shift, key - shift], axis=1), limit))
 
 
 def products(factors: Array) -> Array:
