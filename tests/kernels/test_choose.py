@@ -46,6 +46,27 @@ def test_the_variable_the_work_and_the_arrays_decide(
 
 
 @pytest.mark.parametrize(
+    ("wish", "suits", "expected"),
+    [
+        ("", True, "native"),
+        ("", False, "blocks"),
+        ("blocks", True, "blocks"),
+        ("off", True, "plain"),
+    ],
+)
+def test_a_step_on_prepared_keys_is_native_however_small(
+    monkeypatch, there, wish, suits, expected
+):
+    monkeypatch.setenv(choose.VARIABLE, wish)
+    assert choose.additive_path(10, suits_native=suits, prepared=True) == expected
+
+
+def test_a_small_step_without_the_library_is_plain(monkeypatch, missing):
+    monkeypatch.setenv(choose.VARIABLE, "")
+    assert choose.additive_path(10, suits_native=True, prepared=True) == "plain"
+
+
+@pytest.mark.parametrize(
     ("wish", "expected"), [("", "blocks"), ("blocks", "blocks"), ("off", "plain")]
 )
 def test_without_the_library_nothing_native_is_chosen(monkeypatch, missing, wish, expected):

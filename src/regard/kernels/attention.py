@@ -69,7 +69,7 @@ def additive_attention(
     return context, weights if need_weights else None
 
 
-def goes_native(work: int, *given: Tensor) -> bool:
+def goes_native(work: int, *given: Tensor, prepared: bool = False) -> bool:
     """Return whether the native library can and should take these tensors, here and now.
 
     Parameters
@@ -78,10 +78,12 @@ def goes_native(work: int, *given: Tensor) -> bool:
         Pairs times d_attn.
     *given : Tensor
         All that is read; autocast would have some of it in another type.
+    prepared : bool
+        Whether it is a step on prepared keys.
     """
     return (
         torch_op.takes(*given)
         and by_hand(given[0].dtype)
         and not torch.is_autocast_enabled("cpu")
-        and additive_path(work, suits_native=True) == "native"
+        and additive_path(work, suits_native=True, prepared=prepared) == "native"
     )

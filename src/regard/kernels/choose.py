@@ -8,8 +8,9 @@ decoder's step (:mod:`regard.kernels.steps`) and Bahdanau's loop
 themselves. The environment variable ``REGARD_KERNELS`` overrides the choice:
 
 ===========  ===============================================================================
-unset        for float32 on the CPU, the plain formula for little work and native for more;
-             blocks for the rest, and where there is no native library
+unset        for float32 on the CPU, the plain formula for little work and native for more,
+             and for every step on prepared keys; blocks for the rest, and where there is no
+             native library
 ``native``   native for everything that it takes, however small; an error where it is missing
 ``blocks``   never native
 ``compile``  for PyTorch's float32 what its compiler makes, at the price of compiling at the
@@ -48,7 +49,7 @@ _NAMES = {
 }
 
 
-def additive_path(work: int, *, suits_native: bool) -> str:
+def additive_path(work: int, *, suits_native: bool, prepared: bool = False) -> str:
     """Return "plain", "blocks", "compile", "triton" or "native" for one call.
 
     Parameters
@@ -57,6 +58,9 @@ def additive_path(work: int, *, suits_native: bool) -> str:
         Number of pairs times d_attn.
     suits_native : bool
         Whether the arrays are such as the native library takes.
+    prepared : bool
+        Whether it is a step on prepared keys: one native call, which beats the several of the
+        plain formula however little there is to do.
 
     Raises
     ------
@@ -70,7 +74,7 @@ def additive_path(work: int, *, suits_native: bool) -> str:
         return _obeyed(wish, suits_native=suits_native)
     if not suits_native:
         return "blocks"
-    if work < _WORTH_A_CALL:
+    if work < _WORTH_A_CALL and not (prepared and native.available()):
         return "plain"
     return "native" if native.available() else "blocks"
 

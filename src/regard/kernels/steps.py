@@ -93,7 +93,7 @@ def step_applies(query: Tensor, keys: PreparedKeys, *others: Tensor) -> bool:
     return (
         query.shape[-2] == 1
         and not (torch.is_grad_enabled() and any(each.requires_grad for each in given))
-        and goes_native(keys.key.numel(), *given)
+        and goes_native(keys.key.numel(), *given, prepared=True)
     )
 
 

@@ -46,13 +46,16 @@ def additive_scores(
 
 def takes(*tensors: Tensor) -> bool:
     """Return whether the native library can read these tensors: float32 in the CPU's memory."""
-    return all(
-        each.dtype == torch.float32
-        and each.device.type == "cpu"
-        and each.layout == torch.strided
-        and type(each) in _PLAIN
-        for each in tensors
-    )
+    # A loop and comparisons by identity: this runs at every step of a decoder.
+    for each in tensors:
+        if (
+            each.dtype is not torch.float32
+            or not each.is_cpu
+            or each.layout is not torch.strided
+            or type(each) not in _PLAIN
+        ):
+            return False
+    return True
 
 
 @torch.library.custom_op(
