@@ -457,3 +457,59 @@ def test_what_comes_after_cached_steps_has_a_length_of_its_own() -> None:
     contract = guessed(source, "step").contract
     assert contract.inputs["x"].split()[1] == "T_dec"
     assert contract.out_axes(contract.out_names[1])[1] == "T_mem+T_dec"
+
+
+TUTORIAL = """
+    import torch
+    import torch.nn as nn
+
+    class Decoder(nn.Module):
+        def __init__(self, hidden_size, words):
+            super().__init__()
+            self.embedding = nn.Embedding(words, hidden_size)
+            self.W = nn.Linear(hidden_size, hidden_size)
+            self.U = nn.Linear(hidden_size, hidden_size)
+            self.v = nn.Linear(hidden_size, 1)
+            self.gru = nn.GRU(2 * hidden_size, hidden_size, batch_first=True)
+
+        def forward(self, token, hidden, encoder_outputs, src_mask):
+            query = hidden.permute(1, 0, 2)
+            scores = self.v(torch.tanh(self.W(query) + self.U(encoder_outputs))).squeeze(2)
+            weights = scores.masked_fill(~src_mask, -1e9).softmax(-1).unsqueeze(1)
+            context = torch.bmm(weights, encoder_outputs)
+            output, hidden = self.gru(torch.cat([self.embedding(token), context], 2), hidden)
+            return output, hidden, weights
+"""
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "# token (B, 1), hidden (1, B, H), encoder_outputs (B, S, H), src_mask (B, S)"],
+)
+def test_a_tutorials_step_is_understood_with_and_without_its_comment(said):
+    head = "        def forward(self, token, hidden, encoder_outputs, src_mask):\n"
+    source = TUTORIAL.replace(head, f"{head}                {said}\n")
+    assert not said or said in source
+    assert guessed(source, "Decoder").contract.inputs == {
+        "token": "batch 1",
+        "hidden": "1 batch d_h",
+        "encoder_outputs": "batch T_enc d_h",
+        "src_mask": "batch T_enc",
+    }
+
+
+def test_a_constructor_that_wants_matrices_is_no_crash_of_its_author():
+    source = """
+        class Attention:
+            def __init__(self, W, v):
+                self.W, self.v = W, v
+
+            def __call__(self, s, H):
+                '''s (B, d), H (B, T, d)'''
+                e = numpy.tanh((s @ self.W)[:, None] + H) @ self.v
+                a = numpy.exp(e - e.max(1, keepdims=True))
+                return ((a / a.sum(1, keepdims=True))[..., None] * H).sum(1)
+    """
+    found = guessed("import numpy\n" + textwrap.dedent(source), "Attention")
+    assert not found.contract.inputs
+    assert found.crash is not None

@@ -40,6 +40,16 @@ def test_a_comment_in_the_style_of_tutorials_states_a_shape():
     }
 
 
+def test_a_comment_before_the_first_statement_speaks_of_arguments_and_a_later_one_need_not():
+    source = (
+        "def attend(hidden, memory):\n"
+        "    # hidden (B, 1, H), True = whatever\n"
+        "    memory = memory.transpose(0, 1)  # memory (T, B, H)\n"
+        "    return hidden\n"
+    )
+    assert stated(source) == {"hidden": ("B", "1", "H")}
+
+
 def test_an_annotation_states_a_shape():
     source = 'def attend(q: Float[Tensor, "batch T_dec d"]):\n    return q\n'
     assert stated(source) == {"q": ("batch", "T_dec", "d")}

@@ -23,7 +23,7 @@ def large_scores(bench: Bench) -> Verdict | None:
         return None
     names = [n for n in bench.probe.floats() if bench.contract.kinds.get(n) is None]
     names = [n for n in names if not layout(bench).is_learned(n)]
-    if not names or _has_no_scores(bench):
+    if not names or _has_no_scores(bench) or _not_finite(bench, bench.out):
         return None
     # Turned queries have scores of the other sign: those of every key may be far below 0.
     turned = set(layout(bench).query_parts())

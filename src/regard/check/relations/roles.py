@@ -9,7 +9,7 @@ from regard.check.relations.base import Bench, Verdict, fails, holds, relation
 from regard.check.relations.layout import layout
 from regard.check.relations.reading import _source, flat, readings
 
-__all__ = ["named", "packed", "values_own"]
+__all__ = ["exchanged", "named", "packed", "values_own"]
 
 _QUERY = re.compile(r"(^|[_.])(q|qs|quer(y|ies)|wq)(\d*)([_.]|$)", re.IGNORECASE)
 _KEY = re.compile(r"(^|[_.])(k|ks|keys?|wk)(\d*)([_.]|$)", re.IGNORECASE)
@@ -43,6 +43,33 @@ def named(bench: Bench) -> Verdict | None:
             asked = True
             if not own & {s.split(":", 1)[1] for s in node.sources}:
                 return fails("RG504", f"what is named {role} is not used as {role}", about=role)
+    return holds() if asked else None
+
+
+@relation("arguments-in-place", "keys are made of the argument key, values of value", cost=1)
+def exchanged(bench: Bench) -> Verdict | None:
+    """Find arguments named key and value that each stand where the other belongs.
+
+    One alone may be meant: keys are values in many layers. Both never are.
+    """
+    inputs = set(bench.contract.inputs)
+    if not all(any(name.search(n) for n in inputs) for name in (_KEY, _VALUE)):
+        return None
+    asked = False
+    for reading in readings(bench):
+        nodes = _nodes(bench, reading.site)
+        used = {
+            role: {s.split(":", 1)[1] for s in nodes[role].sources} & inputs
+            for role in ("key", "value")
+            if nodes[role] is not None
+        }
+        if len(used) < 2 or not all(used.values()):
+            continue
+        asked = True
+        keys_are_values = all(_VALUE.search(n) and not _KEY.search(n) for n in used["key"])
+        values_are_keys = all(_KEY.search(n) and not _VALUE.search(n) for n in used["value"])
+        if keys_are_values and values_are_keys:
+            return fails("RG504", "keys are made of the values, and values of the keys")
     return holds() if asked else None
 
 

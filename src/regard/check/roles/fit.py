@@ -14,18 +14,16 @@ from regard.check.contract import Contract, Returned
 from regard.check.roles.behaviour import Runner, keeps_examples_apart, unmixed
 from regard.check.roles.cast import Part
 from regard.check.roles.known import Known
+from regard.check.roles.reading import keeps_arrays
 from regard.check.roles.results import Results, alignment, results
-from regard.check.roles.solve import Solver
+from regard.check.roles.solve import FATAL, Solver
 from regard.check.roles.statements import shapes
 from regard.check.roles.trial import Trial
 from regard.check.sizes import SETS, Sizes
 from regard.check.subject import Crash, Outcome
 from regard.errors import RegardError
 
-__all__ = ["FATAL", "Fit"]
-
-FATAL = ("SystemExit", "KeyboardInterrupt", "RecursionError", "MemoryError", "Timeout")
-"""Crashes that no other axes mend."""
+__all__ = ["Fit"]
 
 # Sizes that coincide: what a crash needs in order not to happen.
 _FEATURES = ("d_s", "d_h", "d_emb", "d_attn", "d_v", "d_k")
@@ -128,7 +126,7 @@ class Fit:
         good: list[tuple[float, int, Trial, Results]] = []
         failed: list[Trial] = []
         limit = 160 if join != "maybe" else 60
-        for i, trial in enumerate(solver.trials(limit)):
+        for i, trial in enumerate(solver.search(limit, good, failed)):
             if good and (trial.cost > good[0][2].cost + 1.6 or len(good) >= 8):
                 break
             if not trial.runs:
@@ -289,7 +287,8 @@ class Fit:
         last = max(t.cost for t in crashed) - _NEXT if self.cut else _FAR
         near = trial.cost < min([*costs, _FAR + 1.0]) and trial.cost <= last
         is_foreign = bool(getattr(trial.result, "package", ""))
-        return not is_foreign and (near or self._is_said(trial)) and not self._is_at_odds(trial)
+        ours = is_foreign or keeps_arrays(self.known.reading)
+        return not ours and (near or self._is_said(trial)) and not self._is_at_odds(trial)
 
     def _is_said(self, trial: Trial) -> bool:
         """Whether the author states the axes of everything that has content."""

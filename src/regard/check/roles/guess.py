@@ -9,13 +9,14 @@ import numpy as np
 
 from regard.check.contract import Contract
 from regard.check.roles.behaviour import Runner, leak, order_matters, reads
-from regard.check.roles.fit import FATAL, Fit
+from regard.check.roles.fit import Fit
 from regard.check.roles.headed import headed
 from regard.check.roles.known import Known
 from regard.check.roles.polarity import Meaning
 from regard.check.roles.reading import read
 from regard.check.roles.results import Results
 from regard.check.roles.sizing import given
+from regard.check.roles.solve import FATAL
 from regard.check.roles.stating import merged, refuse_unknown
 from regard.check.roles.trial import Trial
 from regard.check.roles.unusual import is_pattern

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Parameter", "Reading", "is_option", "read"]
+__all__ = ["Parameter", "Reading", "is_option", "keeps_arrays", "read"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -115,6 +115,18 @@ class Reading:
         while first - 1 in every:
             first -= 1
         return tuple(text for line, text in every.items() if first <= line <= last)
+
+    @cached_property
+    def opening(self) -> tuple[str, ...]:
+        """Comments before the call's first statement, when arguments still are as given."""
+        if self.call is None:
+            return ()
+        body = self.call.body
+        if len(body) > 1 and ast.get_docstring(self.call) is not None:
+            body = body[1:]
+        every = _comments(self.source)
+        lines = range(self.call.lineno, body[0].lineno)
+        return tuple(every[line] for line in lines if line in every)
 
     @cached_property
     def beside(self) -> dict[str, str]:
@@ -284,3 +296,22 @@ def is_option(reading: Reading, names: str) -> bool:
         and re.search(names, getattr(node, "id", getattr(node, "attr", "")), re.IGNORECASE)
     ]
     return bool(found) and all(found)
+
+
+def keeps_arrays(reading: Reading) -> bool:
+    """Whether the constructor takes matrices to multiply by, where only a size can be given."""
+    options = {option.name for option in reading.options}
+    for node in ast.walk(reading.build) if reading.build is not None else ():
+        if not isinstance(node, ast.Assign):
+            continue
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        for to, what in pairs:
+            if isinstance(to, ast.Attribute) and isinstance(what, ast.Name):
+                kept = rf"self\.{to.attr}\b"
+                used = rf"@ {kept}|{kept}(\.T)? @|(matmul|dot|einsum)\([^()]*{kept}"
+                if what.id in options and re.search(used, reading.code):
+                    return True
+    return False

@@ -8,7 +8,7 @@ says what to change, and a change is kept if the run gets farther.
 import itertools
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from regard.check.contract import Contract
@@ -21,8 +21,12 @@ from regard.check.sizes import names_in
 from regard.check.subject import Crash, Loaded
 from regard.errors import RegardError
 
-__all__ = ["Solver"]
+__all__ = ["FATAL", "Solver"]
 
+FATAL = ("SystemExit", "KeyboardInterrupt", "RecursionError", "MemoryError", "Timeout")
+"""Crashes that no other axes mend."""
+
+_MORE = 1.0  # seconds for what is tried where nothing ran
 _WALL = 4.0  # times as much time on the wall, where the target waits
 
 
@@ -71,6 +75,41 @@ class Solver:
             if i >= limit or self._is_late():
                 return
             yield self.attempt(choice)
+
+    def search(
+        self, limit: int, good: Sequence[object], failed: Sequence[Trial]
+    ) -> Iterator[Trial]:
+        """Try layouts in the order of their cost, then others if by then none is good.
+
+        The caller adds to `good` and `failed` on the way.
+        """
+        yield from self.trials(limit)
+        fatal = any(isinstance(t.result, Crash) and t.result.kind in FATAL for t in failed)
+        if not good and failed and not fatal:
+            yield from self._farther(failed)
+
+    def _farther(self, failed: Sequence[Trial], limit: int = 60) -> Iterator[Trial]:
+        """Try layouts that were not reached, those first whose axes took a run farthest.
+
+        Where nothing ran, the likeliest layouts share a mistake, and most of what follows
+        differs in arguments that no run came to.
+        """
+        self.deadline, self.latest = self.deadline + _MORE, self.latest + _WALL * _MORE
+        reached: dict[tuple[str, tuple[str, ...]], int] = {}
+        tried = set()
+        for trial in failed:
+            tried.add(_key(trial.choice))
+            _note(reached, trial)
+        left = [c for c in choices(self.layouts) if _key(c) not in tried]
+        for _ in range(min(limit, len(left))):
+            if self._is_late():
+                return
+            most = max(reached.values(), default=0)
+            behind = [sum(reached.get(part, most) < most for part in _key(c)) for c in left]
+            at = min(range(len(left)), key=lambda i: (behind[i], left[i].cost))
+            trial = self.attempt(left.pop(at))
+            _note(reached, trial)
+            yield trial
 
     def _is_late(self) -> bool:
         late = time.thread_time() > self.deadline or time.monotonic() > self.latest
@@ -250,6 +289,15 @@ class Solver:
             kinds={**{n: k for n, k in kinds.items() if k}, **self.base.kinds},
             values={**values, **self.base.values},
         )
+
+
+def _key(choice: Choice) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, axes.tokens) for name, axes in choice.axes.items())
+
+
+def _note(reached: dict[tuple[str, tuple[str, ...]], int], trial: Trial) -> None:
+    for part in _key(trial.choice):
+        reached[part] = max(reached.get(part, -1), trial.progress)
 
 
 def _words(choice: Choice) -> set[str]:

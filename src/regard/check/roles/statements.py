@@ -66,7 +66,10 @@ def _written(reading: Reading) -> Iterator[Shape]:
     local = {n for n in reading.identifiers if n not in names}
     for text in reading.docs:
         yield from _in_text(text, names, local, "docstring")
+    for text in reading.opening:
+        yield from _in_text(text, names, local, "comment")
     for text in reading.comments:
+        # Further down an argument's name may mean what has become of it.
         for shape in _in_text(text, names, local, "comment"):
             start = rf"(^|[,;.]|\band\b)\s*[`*]*(shape of )?{shape.name}[`*]*"
             if re.search(rf"{start}\s*(:|=|is|are|has|\.|of)", text):
