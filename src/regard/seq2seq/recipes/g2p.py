@@ -76,8 +76,8 @@ def recipe() -> Recipe:
 
 
 def _job(seconds: float, seed: int) -> JobSettings:
-    # Chosen on words held out of the training part (benchmarks/g2p_settings.py). In a minute a
-    # small model that sees the data more often is ahead, in four a larger one. Dropout costs
+    # Chosen on words held out of the training part (benchmarks/recipe_settings.py). In a minute
+    # a small model that sees the data more often is ahead, in four a larger one. Dropout costs
     # more than it brings while a word is seen some ten times, and so does a higher rate.
     is_short = seconds < 180
     hidden = 96 if is_short else 128

@@ -105,6 +105,7 @@ def _job(seconds: float, seed: int) -> JobSettings:
         seconds,
         seed,
         batch_tokens=1000,
+        dropout=0.15,  # benchmarks/recipe_settings.py
         label_smoothing=0.0,
         steps=1_000_000,
         metric="exact_match",

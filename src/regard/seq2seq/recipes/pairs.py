@@ -15,7 +15,7 @@ HELD_OUT = 2000
 
 FEW_PASSES = 15
 """Passes over much data below which dropout costs more than it brings
-(``benchmarks/g2p_settings.py``)."""
+(``benchmarks/recipe_settings.py``)."""
 
 _EPOCHS = 40
 _STEPS = (600, 4000)  # what the epochs come to is kept between these

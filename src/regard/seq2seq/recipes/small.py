@@ -13,6 +13,7 @@ def small_settings(
     seed: int,
     *,
     batch_tokens: int = 500,
+    dropout: float = 0.3,
     label_smoothing: float = 0.1,
     steps: int = 200_000,
     **text: Any,
@@ -24,7 +25,7 @@ def small_settings(
     seconds : float
         Of training; `steps` is a bound that it does not come near.
     seed : int
-    batch_tokens, label_smoothing, steps
+    batch_tokens, dropout, label_smoothing, steps
         As of :class:`~regard.seq2seq.job.JobSettings` and its parts.
     **text
         Entries of :class:`~regard.seq2seq.job.JobSettings` that say how text is cut and what
@@ -37,7 +38,7 @@ def small_settings(
             "d_hidden": 96,
             "d_s": 192,
             "d_attn": 128,
-            "dropout": 0.3,
+            "dropout": dropout,
         },
         batch_tokens=batch_tokens,
         train=TrainConfig(
