@@ -20,6 +20,7 @@ from regard.check.regress import write_test
 from regard.check.relations.base import Case, Results, ask
 from regard.check.repair import Search, search
 from regard.check.roles import Guess, guess
+from regard.check.roles.reading import read
 from regard.check.stated import fitted, refuse_init_of_function, with_polarity
 from regard.check.subject import Crash, Loaded, TookTooLong, limit, load, surroundings
 from regard.version import __version__
@@ -213,6 +214,8 @@ def _not_checked(
         said.append(f"{unnamed} more of the results (name all with --returns)")
     if any(v.relation in ("runs", "loads") and v.state == "fails" for v in results.verdicts):
         said.append("every other relation: the code does not run")
+    if left := _left_alone(loaded, contract):
+        said.append(f"what {', '.join(left)} changes: left at the default (--axes gives one)")
     if loaded.library != "torch":
         said.append("gradients (the code is not PyTorch)")
     if contract.score is None:
@@ -222,6 +225,17 @@ def _not_checked(
     if found is not None and not found.complete:
         said.append(f"some repairs: the search stopped after {found.tried} candidates")
     return tuple(said)
+
+
+def _left_alone(loaded: Loaded, contract: Contract) -> list[str]:
+    """Arguments that need not be given and were not."""
+    given = {*contract.inputs, *contract.values}
+    try:
+        parameters = read(loaded.source, loaded.entry).parameters
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    spare = (p for p in parameters if p.has_default and p.default is None and not p.star)
+    return [f"`{each.name}`" for each in spare if each.name not in given]
 
 
 def _unnamed(case: Case) -> int:
